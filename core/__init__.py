@@ -1,0 +1,18 @@
+"""The ITAN algorithm: a tree of subspaces, a density per node, their mixture, and a threshold moved by labels."""
+
+from core.config import DetectorConfig, Feature
+from core.detector import Detector
+from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, ItanError, NotReady
+from core.records import Records
+
+__all__ = [
+    "Detector",
+    "DetectorConfig",
+    "Feature",
+    "InvalidConfig",
+    "InvalidObservation",
+    "InvalidSnapshot",
+    "ItanError",
+    "NotReady",
+    "Records",
+]

@@ -1,0 +1,274 @@
+"""DetectorConfig: every tuning knob of one stream, validated once, frozen for its life."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final
+
+from core.errors import InvalidConfig
+
+MAX_FEATURES: Final = 256
+MAX_NAME_LENGTH: Final = 128
+DIAGONAL_ABOVE: Final = 64
+KINDS: Final = ("gaussian",)
+
+_FROM_PROFILE: Final[Any] = None
+_PROFILES: Final[dict[str, dict[str, Any]]] = {
+    "default": {
+        "learn_from": "all",
+        "scaling": "auto",
+        "mixture": "soft_bayes",
+        "split": "scheduled",
+        "beta": 1.3,
+        "xi": 0.2,
+        "prior_count": 0.3,
+        "round_growth": 0.01,
+        "max_round": 256,
+        "max_nodes": 127,
+        "threshold": "weighted",
+    },
+    "paper": {
+        "learn_from": "labelled_normal",
+        "scaling": "none",
+        "mixture": "eg",
+        "split": "scheduled",
+        "beta": 2.0,
+        "xi": 0.8,
+        "prior_count": 0.1,
+        "round_growth": 0.0,
+        "max_round": 256,
+        "max_nodes": 1023,
+        "threshold": "ogd",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A named feature and the kind of its distribution."""
+
+    name: str
+    kind: str = "gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class AffineScaling:
+    """A scaling given by the user: (x - location) / scale, one number a feature."""
+
+    location: tuple[float, ...]
+    scale: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorConfig:
+    """The knobs of one stream; a field left out takes its value from the profile.
+
+    Raises InvalidConfig, naming field, value and limit. Costs are C_1 (false negative) and C_-1 (false positive) of
+    ITAN; threshold_range is G of Alg. 3, in density of the scaled space; xi and beta are Alg. 2's.
+
+    >>> DetectorConfig(n_features=2).mixture, DetectorConfig(n_features=2, profile="paper").mixture
+    ('soft_bayes', 'eg')
+    """
+
+    n_features: int = _FROM_PROFILE
+    features: tuple[Feature, ...] | None = None
+    profile: str = "default"
+    learn_from: str = _FROM_PROFILE
+    scaling: str | AffineScaling = _FROM_PROFILE
+    warmup: int = _FROM_PROFILE
+    family: str = _FROM_PROFILE
+    mixture: str = _FROM_PROFILE
+    split: str = _FROM_PROFILE
+    beta: float = _FROM_PROFILE
+    xi: float = _FROM_PROFILE
+    prior_count: float = _FROM_PROFILE
+    round_growth: float = _FROM_PROFILE
+    max_round: int = _FROM_PROFILE
+    max_nodes: int = _FROM_PROFILE
+    threshold: str = _FROM_PROFILE
+    threshold_value: float | None = None
+    threshold_range: tuple[float, float] = (1e-6, 1.0)
+    cost_false_negative: float = 1.0
+    cost_false_positive: float = 1.0
+    expected_anomaly_rate: float = 0.01
+    labels_trusted: bool = False
+
+    def __post_init__(self) -> None:
+        """Validate what was given, then fill in the profile."""
+        self._settle("profile", _one_of(*_PROFILES))
+        self._settle_features()
+        for field, value in self._defaults().items():
+            if getattr(self, field) is None:
+                object.__setattr__(self, field, value)
+        for field, check in _CHECKS.items():
+            self._settle(field, check)
+        self._settle_scaling()
+        self._settle_threshold()
+
+    def _settle(self, field: str, check: Callable[[str, Any], Any]) -> None:
+        object.__setattr__(self, field, check(field, getattr(self, field)))
+
+    def _settle_features(self) -> None:
+        if self.features is not None:
+            self._settle("features", _features)
+            assert self.features is not None
+            if self.n_features is not None and self.n_features != len(self.features):
+                raise InvalidConfig("n_features", self.n_features, f"{len(self.features)}, the number of features")
+            object.__setattr__(self, "n_features", len(self.features))
+        self._settle("n_features", _integer(1, MAX_FEATURES))
+
+    def _defaults(self) -> dict[str, Any]:
+        family = "gaussian_diagonal" if self.n_features > DIAGONAL_ABOVE and self.profile == "default" else "gaussian"
+        return _PROFILES[self.profile] | {"family": family, "warmup": self._default_warmup()}
+
+    def _default_warmup(self) -> int:
+        scaling = _PROFILES[self.profile]["scaling"] if self.scaling is None else self.scaling
+        return max(32, min(2 * self.n_features, 64)) if scaling == "auto" else 0
+
+    def _settle_scaling(self) -> None:
+        if self.scaling not in ("auto", "none"):
+            object.__setattr__(self, "scaling", _affine(self.scaling, self.n_features))
+        if self.scaling == "auto" and self.warmup < 2:
+            raise InvalidConfig("warmup", self.warmup, "at least 2 when scaling is 'auto'")
+        if self.scaling != "auto" and self.warmup != 0:
+            raise InvalidConfig("warmup", self.warmup, "0 unless scaling is 'auto'")
+
+    def _settle_threshold(self) -> None:
+        if self.threshold == "fixed":
+            self._settle("threshold_value", _number(-1e300, 1e300))
+        elif self.threshold_value is not None:
+            raise InvalidConfig("threshold_value", self.threshold_value, "left out unless threshold is 'fixed'")
+
+    @property
+    def warm_children(self) -> bool:
+        """Whether children inherit the statistics of their side (the paper's start empty)."""
+        return self.profile != "paper"
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping[str, Any]) -> "DetectorConfig":
+        """The config that a JSON-like mapping describes; to_dict is its inverse."""
+        known = [f.name for f in fields(cls)]
+        for field in mapping:
+            if field not in known:
+                raise InvalidConfig(str(field), mapping[field], "left out: the fields are " + ", ".join(known))
+        return cls(**mapping)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every field, resolved, as JSON-able values."""
+        plain = asdict(self)
+        plain["threshold_range"] = list(self.threshold_range)
+        if self.features is not None:
+            plain["features"] = [asdict(f) for f in self.features]
+        if isinstance(self.scaling, AffineScaling):
+            plain["scaling"] = {k: list(v) for k, v in asdict(self.scaling).items()}
+        return plain
+
+
+def _one_of(*allowed: str) -> Callable[[str, Any], str]:
+    def check(field: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            raise InvalidConfig(field, value, "one of " + ", ".join(allowed))
+        return value
+
+    return check
+
+
+def _integer(low: int, high: int) -> Callable[[str, Any], int]:
+    def check(field: str, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise InvalidConfig(field, value, f"a whole number from {low} to {high}")
+        return value
+
+    return check
+
+
+def _number(low: float, high: float, *, above: bool = False) -> Callable[[str, Any], float]:
+    def check(field: str, value: Any) -> float:
+        numeric = isinstance(value, int | float) and not isinstance(value, bool)
+        if not numeric or not low <= value <= high or (above and value == low):
+            raise InvalidConfig(field, value, f"a number {'above' if above else 'from'} {low:g} to {high:g}")
+        return float(value)
+
+    return check
+
+
+def _boolean(field: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidConfig(field, value, "true or false")
+    return value
+
+
+def _scaling(field: str, value: Any) -> Any:
+    if isinstance(value, AffineScaling | Mapping) or value in ("auto", "none"):
+        return value
+    raise InvalidConfig(field, value, "'auto', 'none' or {location, scale}")
+
+
+def _affine(value: Any, n_features: int) -> AffineScaling:
+    if isinstance(value, AffineScaling):
+        value = asdict(value)
+    if set(value) != {"location", "scale"}:
+        raise InvalidConfig("scaling", dict(value), "'auto', 'none' or {location, scale}")
+    location = _row("scaling.location", value["location"], n_features, _number(-1e300, 1e300))
+    scale = _row("scaling.scale", value["scale"], n_features, _number(1e-150, 1e150))
+    return AffineScaling(location, scale)
+
+
+def _row(field: str, value: Any, length: int, check: Callable[[str, Any], float]) -> tuple[float, ...]:
+    if not isinstance(value, list | tuple) or len(value) != length:
+        raise InvalidConfig(field, value, f"a list of {length} numbers, one a feature")
+    return tuple(check(f"{field}[{i}]", v) for i, v in enumerate(value))
+
+
+def _range(field: str, value: Any) -> tuple[float, float]:
+    low, high = _row(field, value, 2, _number(0.0, 1e6, above=True))
+    if not low < high:
+        raise InvalidConfig(field, value, "two densities, the lower one first")
+    return low, high
+
+
+def _features(field: str, value: Any) -> tuple[Feature, ...]:
+    if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_FEATURES:
+        raise InvalidConfig(field, value, f"a list of 1 to {MAX_FEATURES} features")
+    features = tuple(_feature(f"{field}[{i}]", v) for i, v in enumerate(value))
+    names = [f.name for f in features]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise InvalidConfig(f"{field}[{i}].name", name, "different from the names before it")
+    return features
+
+
+def _feature(field: str, value: Any) -> Feature:
+    if isinstance(value, Feature):
+        value = asdict(value)
+    if not isinstance(value, Mapping) or "name" not in value or not set(value) <= {"name", "kind"}:
+        raise InvalidConfig(field, value, "an object with name and, if wanted, kind")
+    kind = _one_of(*KINDS)(f"{field}.kind", value.get("kind", "gaussian"))
+    return Feature(_name(f"{field}.name", value["name"]), kind)
+
+
+def _name(field: str, value: Any) -> str:
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_NAME_LENGTH or not value.isprintable():
+        raise InvalidConfig(field, value, f"1 to {MAX_NAME_LENGTH} printable characters")
+    return value
+
+
+_CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
+    "learn_from": _one_of("all", "decided_normal", "labelled_normal"),
+    "scaling": _scaling,
+    "warmup": _integer(0, 4096),
+    "family": _one_of("gaussian", "gaussian_diagonal"),
+    "mixture": _one_of("soft_bayes", "eg"),
+    "split": _one_of("scheduled"),
+    "beta": _number(1.05, 1000.0),
+    "xi": _number(0.01, 0.99),
+    "prior_count": _number(1e-3, 1e3),
+    "round_growth": _number(0.0, 1.0),
+    "max_round": _integer(1, 256),
+    "max_nodes": _integer(1, 1023),
+    "threshold": _one_of("weighted", "hindsight", "ogd", "fixed"),
+    "threshold_range": _range,
+    "cost_false_negative": _number(1e-6, 1e6),
+    "cost_false_positive": _number(1e-6, 1e6),
+    "expected_anomaly_rate": _number(1e-6, 0.5),
+    "labels_trusted": _boolean,
+}

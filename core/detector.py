@@ -1,0 +1,362 @@
+"""Detector: scaling, density and threshold as one; the only face of core that a service needs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from core import explain
+from core.arrays import BoolArray, FloatArray, IntArray
+from core.config import DetectorConfig
+from core.density import DensityModel, Examined
+from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, NotReady
+from core.mixture import log_mixture
+from core.outcomes import Costs, Outcomes
+from core.records import LEARNED, NOT_LEARNED, RETRACTED, Records
+from core.scaling import Scaling, estimated, given
+from core.snapshot import Arrays, decode, encode, take
+from core.threshold import Threshold, threshold_of
+
+VERSION: Final = 1
+SEGMENT_ROWS: Final = 1024
+"""Rows scored at a time when no round ends in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What observe says of n samples, in columns; score and threshold are nats, NaN before ready."""
+
+    seq: IntArray
+    score: FloatArray
+    threshold: FloatArray
+    is_anomaly: BoolArray
+    ready: BoolArray
+    samples_needed: int
+    records: Records
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What n labels did: outcome is applied, duplicate, revised or withdrawn.
+
+    records replace those that were passed in; retracted tells which samples left the density's statistics.
+    """
+
+    outcome: list[str]
+    retracted: BoolArray
+    threshold_before: float
+    threshold_after: float
+    records: Records
+
+
+class Detector:
+    """Scores samples, decides, learns them, and learns from labels that come later.
+
+    Deterministic: the same config, samples and labels in the same order give the same scores and the same to_bytes(),
+    however the samples were cut into batches. A sample is always scored before it is learned.
+
+    >>> detector = Detector(DetectorConfig(n_features=2))
+    >>> out = detector.observe(np.random.default_rng(0).normal(size=(500, 2)))
+    >>> bool(out.ready[-1]), out.score.shape, bool(detector.observe([[9.0, -9.0]]).is_anomaly[0])
+    (True, (500,), True)
+    """
+
+    def __init__(self, config: DetectorConfig, *, first_seq: int = 1) -> None:
+        self.config = config
+        self.first_seq = self.next_seq = first_seq
+        self._model = DensityModel(config)
+        self._outcomes = Outcomes(config.cost_false_negative, config.cost_false_positive)
+        self._warmup = Records.empty(0, config.n_features, 0, altered=False)
+        self._scaling: Scaling | None = None
+        self._threshold: Threshold | None = None
+        scaling = given(config)
+        if scaling is not None:
+            self._begin(scaling)
+
+    @property
+    def n_seen(self) -> int:
+        """Samples observed so far."""
+        return self.next_seq - self.first_seq
+
+    @property
+    def ready(self) -> bool:
+        """Whether the warm-up is over, so that the next sample gets a score."""
+        return self._scaling is not None
+
+    @property
+    def samples_needed(self) -> int:
+        """Samples that the warm-up still needs; 0 once ready."""
+        return 0 if self.ready else self.config.warmup - len(self._warmup)
+
+    @property
+    def threshold(self) -> float:
+        """The threshold that the next score will meet, in nats; NaN before ready."""
+        return np.nan if self._threshold is None else self._threshold.value
+
+    def observe(self, X: Any) -> Observation:
+        """Score samples X (n, m) one after the other, decide, and learn each after it was scored; NaN is missing.
+
+        Raises InvalidObservation, and changes nothing, if X has another shape, an infinity, or a row with nothing
+        known.
+        """
+        X = self._validated(X)
+        waiting = min(len(X), self.samples_needed)
+        parts = [self._warm_up(X[:waiting])] if waiting else []
+        parts += self._pass_by(X[waiting:])
+        records = parts[0] if len(parts) == 1 else Records.concatenate([self._blank(X[:0]), *parts]).compact()
+        return Observation(
+            records.seq.copy(),
+            records.score.copy(),
+            records.threshold.copy(),
+            records.is_anomaly.copy(),
+            records.ready.copy(),
+            self.samples_needed,
+            records,
+        )
+
+    def feedback(self, records: Records, labels: Sequence[bool | None]) -> Feedback:
+        """Learn true labels, one a record: True anomalous, False normal, None withdraws what was said before.
+
+        The label moves the threshold by the score and decision of that time, and the sample leaves or joins the density
+        as learn_from says. Raises InvalidObservation, and changes nothing, if a label is of another type, or one sample
+        gets two.
+        """
+        new = self._validated_labels(records, labels)
+        before = self.threshold
+        rows = Records.concatenate([records], self.config.max_nodes)
+        outcome, retracted = [], np.zeros(len(rows), bool)
+        latest: dict[int, int] = {}
+        for i, label in enumerate(new):
+            self._refresh(rows, i, latest)
+            latest[int(rows.seq[i])] = i
+            outcome.append(_outcome(int(rows.label[i]), label))
+            retracted[i] = self._relabel(rows, i, label)
+        if self._threshold is not None:
+            self._threshold.settle()
+        return Feedback(outcome, retracted, before, self.threshold, rows.compact())
+
+    def score(self, X: Any) -> FloatArray:
+        """-log p of samples X (n, m), in nats of the user's units, high = anomalous; nothing is learned.
+
+        Raises InvalidObservation as observe does, and NotReady during the warm-up.
+        """
+        X = self._validated(X)
+        if self._scaling is None:
+            raise NotReady(self.samples_needed)
+        parts = [self._model.log_density(Z) for Z in _segments(self._scaling.apply(X))]
+        return self._scaling.log_volume - np.concatenate([np.zeros(0), *parts])
+
+    def log_density(self, X: Any) -> FloatArray:
+        """log p of samples X (n, m): -score."""
+        return -self.score(X)
+
+    def costs(self) -> Costs:
+        """Confusion counts and cost of the labelled samples, and what the best fixed threshold would have cost."""
+        return self._outcomes.costs()
+
+    def describe(self) -> dict[str, Any]:
+        """The model as JSON-able values in the user's units: nodes, weights, means, covariances, hyperplanes."""
+        return explain.describe(self._model, self._scaling)
+
+    def density_grid(self, i: int, j: int, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The marginal of features i and j: x (size,), y (size,), log density (size, size) with y along the rows."""
+        for name, feature in (("i", i), ("j", j)):
+            if not 0 <= feature < self.config.n_features or i == j:
+                raise InvalidObservation(name, feature, f"one of two different features below {self.config.n_features}")
+        if self._scaling is None:
+            raise NotReady(self.samples_needed)
+        return explain.density_grid(self._model, self._scaling, i, j, size)
+
+    def to_bytes(self) -> bytes:
+        """The whole state; from_bytes continues bit for bit."""
+        meta = {"config": self.config.to_dict(), "first_seq": self.first_seq, "next_seq": self.next_seq}
+        arrays = self._model.state() | self._outcomes.state()
+        arrays["warmup"] = np.frombuffer(self._warmup.to_bytes(), np.uint8)
+        if self._scaling is not None and self._threshold is not None:
+            arrays |= {"location": self._scaling.location, "scale": self._scaling.scale} | self._threshold.state()
+        return encode("detector", VERSION, meta, arrays)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> "Detector":
+        """The detector that to_bytes wrote; InvalidSnapshot for anything else."""
+        meta, arrays = decode(blob, "detector", VERSION)
+        try:
+            config, first, following = meta["config"], meta["first_seq"], meta["next_seq"]
+            detector = cls(DetectorConfig.from_dict(config), first_seq=first)
+        except (KeyError, TypeError, InvalidConfig) as error:
+            raise InvalidSnapshot(f"its config is not valid: {error}") from error
+        if not (isinstance(first, int) and isinstance(following, int) and 1 <= first <= following < 2**62):
+            raise InvalidSnapshot("its sequence numbers are not valid")
+        detector.next_seq = following
+        detector._load(arrays)
+        return detector
+
+    def _load(self, arrays: Arrays) -> None:
+        for name, array in arrays.items():
+            if array.dtype == np.float64 and name != "pending" and not np.isfinite(array).all():
+                raise InvalidSnapshot(f"its array {name!r} holds a number that is not finite")
+        self._warmup = Records.from_bytes(take(arrays, "warmup", np.uint8, (-1,)).tobytes())
+        if "location" in arrays:
+            location, scale = (take(arrays, k, np.float64, (self.config.n_features,)) for k in ("location", "scale"))
+            if not ((scale >= 1e-150) & (scale <= 1e150)).all() or (np.abs(location) > 1e300).any():
+                raise InvalidSnapshot("its scaling is out of range")
+            self._begin(Scaling(location, scale)).load(arrays)
+        self._model.load(arrays)
+        self._outcomes.load(arrays)
+        warm, n = self._warmup, len(self._warmup)
+        fits = warm.x.shape[1] == self.config.n_features and n == min(self.n_seen, self.config.warmup)
+        if not fits or ("location" in arrays) != (n == self.config.warmup) or np.isnan(warm.x).all(1).any():
+            raise InvalidSnapshot("its warm-up does not fit its config")
+
+    def _begin(self, scaling: Scaling) -> Threshold:
+        self._scaling = scaling
+        self._threshold = threshold_of(self.config, scaling.log_volume)
+        return self._threshold
+
+    def _validated(self, X: Any) -> FloatArray:
+        try:
+            with np.errstate(over="ignore"):  # a long double of 1e400
+                samples: FloatArray = np.array(X, dtype=np.float64, order="C", ndmin=2)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidObservation("X", X, "a matrix of numbers") from error
+        if samples.ndim != 2 or samples.shape[1] != self.config.n_features:
+            raise InvalidObservation("X", samples.shape, f"of shape (n, {self.config.n_features})")
+        if np.isinf(samples).any():
+            row, column = (int(k) for k in np.argwhere(np.isinf(samples))[0])
+            value = float(samples[row, column])
+            raise InvalidObservation("X", value, "finite, or NaN if missing", row=row, column=column)
+        if (empty := np.isnan(samples).all(1)).any():
+            raise InvalidObservation("X", "nothing but NaN", "known in at least one feature", row=int(empty.argmax()))
+        return samples
+
+    def _validated_labels(self, records: Records, labels: Sequence[bool | None]) -> list[int]:
+        if len(labels) != len(records):
+            raise InvalidObservation("labels", len(labels), f"{len(records)} long, one a record")
+        said: dict[int, bool | None] = {}
+        for i, (seq, label) in enumerate(zip(records.seq.tolist(), labels, strict=True)):
+            if not self.first_seq <= seq < self.next_seq:
+                raise InvalidObservation("records", seq, f"from seq {self.first_seq} to {self.next_seq - 1}", row=i)
+            if label is not None and not isinstance(label, bool | np.bool_):
+                raise InvalidObservation("labels", label, "True, False or None", row=i)
+            if said.setdefault(seq, label) != label:
+                raise InvalidObservation("labels", label, f"the same as before for seq {seq}", row=i)
+        return [0 if label is None else 1 if label else -1 for label in labels]
+
+    def _blank(self, X: FloatArray, *, n_nodes: int = 0, altered: bool = False) -> Records:
+        """New records of the next samples, with nothing said of them yet."""
+        records = Records.empty(len(X), self.config.n_features, n_nodes, altered=altered)
+        records.rows["seq"] = np.arange(self.next_seq, self.next_seq + len(X))
+        records.rows["x"] = X
+        return records
+
+    def _warm_up(self, X: FloatArray) -> Records:
+        """Keep samples until there are enough to fix the scaling; then learn them as if they came now."""
+        records = self._blank(X)
+        self.next_seq += len(X)
+        self._warmup = Records.concatenate([self._warmup, records]).compact()
+        if not self.samples_needed:
+            scaling = estimated(self._warmup.x)
+            self._begin(scaling)
+            self._warmup = Records.concatenate([self._warmup], self.config.max_nodes)
+            for i in range(len(self._warmup)):
+                self._pass_warm(scaling, self._warmup[i])
+            self._warmup = self._warmup.compact()
+        return records
+
+    def _pass_warm(self, scaling: Scaling, record: Records) -> None:
+        """Learn one warm-up sample, and let the threshold see the score that it would have had."""
+        examined = self._model.examine(scaling.apply(record.x))
+        self._judge(examined)
+        self._learn(examined, record)
+
+    def _pass_by(self, X: FloatArray) -> list[Records]:
+        """Score, decide and learn samples in segments in which the model stands still."""
+        parts = []
+        while len(X):
+            size = SEGMENT_ROWS if self.config.learn_from == "labelled_normal" else self._model.room
+            parts.append(self._pass_segment(X[:size]))
+            X = X[size:]
+        return parts
+
+    def _pass_segment(self, X: FloatArray) -> Records:
+        assert self._scaling is not None
+        examined = self._model.examine(self._scaling.apply(X))
+        records = self._blank(X, n_nodes=examined.counted.shape[1], altered=bool(examined.altered.any()))
+        self.next_seq += len(X)
+        rows = records.rows
+        rows["score"], rows["threshold"] = score, threshold = self._judge(examined)
+        rows["is_anomaly"], rows["ready"] = score > threshold, True
+        self._learn(examined, records)
+        return records
+
+    def _judge(self, examined: Examined) -> tuple[FloatArray, FloatArray]:
+        """Scores (n,) in the user's units, and the thresholds that they meet."""
+        assert self._scaling is not None
+        assert self._threshold is not None
+        score = self._scaling.log_volume - log_mixture(examined.log_density, self._model.weights)
+        return score, self._threshold.pass_by(score)
+
+    def _wanted(self, label: Any, flagged: Any) -> Any:
+        """Whether learn_from wants samples of this label and decision in the density."""
+        match self.config.learn_from:
+            case "all":
+                return label <= 0
+            case "decided_normal":
+                return (label < 0) | ((label == 0) & ~flagged)
+        return label < 0
+
+    def _learn(self, examined: Examined, records: Records) -> None:
+        """Learn those of the samples that learn_from wants, and write their receipts."""
+        chosen = np.flatnonzero(self._wanted(records.rows["label"], records.rows["is_anomaly"]))
+        if chosen.size:
+            part = examined if len(chosen) == len(records) else examined.rows(chosen)
+            records.note_learned(chosen, part, self._model.round_number)
+            self._model.learn(part)
+
+    def _refresh(self, rows: Records, i: int, latest: dict[int, int]) -> None:
+        """Bring a record up to date: a label earlier in this call, or the warm-up's end, may have changed it."""
+        seq = int(rows.seq[i])
+        if seq in latest:
+            rows.rows[i] = rows.rows[latest[seq]]
+        elif seq - self.first_seq < len(self._warmup):
+            rows.put(i, self._warmup[seq - self.first_seq])
+
+    def _relabel(self, rows: Records, i: int, label: int) -> bool:
+        """Give one record its label, move threshold, totals and density; whether it left the density."""
+        row = rows.rows[i]
+        old, row["label"] = int(row["label"]), label
+        retracted = False
+        if label != old and self._threshold is not None:
+            if row["ready"]:
+                self._threshold.label(int(row["seq"]), float(row["score"]), label)
+                self._outcomes.move(float(row["score"]), bool(row["is_anomaly"]), old, label)
+            retracted = self._move_in_density(rows, i)
+        if row["seq"] - self.first_seq < len(self._warmup):
+            self._warmup = self._warmup.replaced(int(row["seq"]) - self.first_seq, rows[i])
+        return retracted
+
+    def _move_in_density(self, rows: Records, i: int) -> bool:
+        assert self._scaling is not None
+        row = rows.rows[i]
+        wanted, status = bool(self._wanted(row["label"], row["is_anomaly"])), int(row["status"])
+        if wanted and status == NOT_LEARNED:
+            examined = self._model.examine(self._scaling.apply(row["x"][None]))
+            self._learn(examined, rows[i])
+        elif wanted != (status == LEARNED) and status != NOT_LEARNED:
+            receipt = rows.receipt(i, self._scaling.apply(row["x"]))
+            (self._model.restore if wanted else self._model.retract)(receipt)
+            row["status"] = LEARNED if wanted else RETRACTED
+        return not wanted and status == LEARNED
+
+
+def _segments(Z: FloatArray) -> list[FloatArray]:
+    return [Z[start : start + SEGMENT_ROWS] for start in range(0, len(Z), SEGMENT_ROWS)]
+
+
+def _outcome(old: int, new: int) -> str:
+    if old == new:
+        return "duplicate"
+    if new == 0:
+        return "withdrawn"
+    return "applied" if old == 0 else "revised"

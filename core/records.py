@@ -1,0 +1,210 @@
+"""Records: what a label that comes hours later needs to know of its sample."""
+
+from functools import cache
+from struct import Struct
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.arrays import BoolArray, FloatArray, IntArray
+from core.density import Examined, Receipt
+from core.errors import InvalidSnapshot
+from core.snapshot import DIGEST_BYTES, digest
+
+MAGIC: Final = b"ITANrows"
+VERSION: Final = 1
+_HEADER: Final = Struct("<8sHHHH")
+NOT_LEARNED: Final = 0
+LEARNED: Final = 1
+RETRACTED: Final = 2
+
+
+@cache
+def row_type(n_features: int, receipt_bytes: int, altered: int) -> np.dtype[Any]:
+    """One record: the sample, what was said of it, its label, and the receipt of its learning.
+
+    counted and left are bits, one a node; learned and spread (altered features wide, or 0 wide) are what entered the
+    statistics where that is not the scaled sample itself, NaN where it is.
+    """
+    return np.dtype(
+        [
+            ("seq", "<i8"),
+            ("x", "<f8", (n_features,)),
+            ("score", "<f8"),
+            ("threshold", "<f8"),
+            ("is_anomaly", "?"),
+            ("ready", "?"),
+            ("label", "i1"),
+            ("status", "i1"),
+            ("round_number", "<i8"),
+            ("counted", "u1", (receipt_bytes,)),
+            ("left", "u1", (receipt_bytes,)),
+            ("learned", "<f8", (altered,)),
+            ("spread", "<f8", (altered,)),
+        ]
+    )
+
+
+class Records:
+    """n samples as columns; indexing with a number, slice or array gives Records again.
+
+    label is 0 (none), 1 (anomalous) or -1 (normal). Feed them to Detector.feedback, and keep those that it returns.
+    """
+
+    def __init__(self, rows: NDArray[Any]) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> "Records":
+        chosen = slice(index, index + 1 or None) if isinstance(index, int | np.integer) else index
+        if isinstance(index, int | np.integer) and not -len(self) <= index < len(self):
+            raise IndexError(f"record {index} of {len(self)}")
+        return Records(self.rows[chosen])
+
+    @property
+    def seq(self) -> IntArray:
+        """Sequence numbers, (n,)."""
+        column: IntArray = self.rows["seq"]
+        return column
+
+    @property
+    def x(self) -> FloatArray:
+        """Samples in the user's units, (n, m)."""
+        column: FloatArray = self.rows["x"]
+        return column
+
+    @property
+    def score(self) -> FloatArray:
+        """Scores given, (n,), NaN before ready."""
+        column: FloatArray = self.rows["score"]
+        return column
+
+    @property
+    def threshold(self) -> FloatArray:
+        """Thresholds that the scores met, (n,), NaN before ready."""
+        column: FloatArray = self.rows["threshold"]
+        return column
+
+    @property
+    def is_anomaly(self) -> BoolArray:
+        """Decisions, (n,)."""
+        column: BoolArray = self.rows["is_anomaly"]
+        return column
+
+    @property
+    def ready(self) -> BoolArray:
+        """Whether there was a score, (n,)."""
+        column: BoolArray = self.rows["ready"]
+        return column
+
+    @property
+    def label(self) -> NDArray[np.int8]:
+        """Labels as known to the detector, (n,)."""
+        column: NDArray[np.int8] = self.rows["label"]
+        return column
+
+    @staticmethod
+    def concatenate(parts: "list[Records]", n_nodes: int = 0) -> "Records":
+        """Several Records of one stream as one; their receipts may differ in width, and get room for n_nodes nodes."""
+        m = parts[0].x.shape[1]
+        width = max(-(-n_nodes // 8), *(p.rows["counted"].shape[1] for p in parts), 0)
+        together = Records.empty(sum(map(len, parts)), m, 8 * width, altered=True)
+        start = 0
+        for part in parts:
+            _copy(part.rows, together.rows[start : start + len(part)])
+            start += len(part)
+        return together
+
+    @classmethod
+    def empty(cls, n: int, n_features: int, n_nodes: int, *, altered: bool) -> "Records":
+        """n blank records with room for receipts of n_nodes nodes, and for what differs from the samples if altered."""
+        rows = np.zeros(n, row_type(n_features, -(-n_nodes // 8), n_features if altered else 0))
+        rows["score"], rows["threshold"], rows["learned"] = np.nan, np.nan, np.nan
+        return cls(rows)
+
+    def compact(self) -> "Records":
+        """The same records with receipts no wider than they need."""
+        used = np.flatnonzero(self.rows["counted"].any(0))
+        width = int(used[-1]) + 1 if used.size else 0
+        m = self.rows["x"].shape[1]
+        altered = 0 if np.isnan(self.rows["learned"]).all() else m
+        rows = np.zeros(len(self), row_type(m, width, altered))
+        for name in rows.dtype.names or ():
+            wide = self.rows[name]
+            rows[name] = wide if wide.ndim == 1 else wide[:, : rows[name].shape[1]]
+        return Records(rows)
+
+    def to_bytes(self) -> bytes:
+        """Versioned, checksummed bytes: a fixed header, for one sample is often all there is, then the rows."""
+        m, width, altered = (self.rows.dtype[name].shape[0] for name in ("x", "counted", "learned"))
+        body = _HEADER.pack(MAGIC, VERSION, m, width, altered) + self.rows.tobytes()
+        return body + digest(body)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> "Records":
+        """The inverse of to_bytes; InvalidSnapshot for anything else."""
+        if not blob.startswith(MAGIC) or len(blob) < _HEADER.size + DIGEST_BYTES:
+            raise InvalidSnapshot("it does not begin with the mark of records")
+        body, checksum = blob[:-DIGEST_BYTES], blob[-DIGEST_BYTES:]
+        if digest(body) != checksum:
+            raise InvalidSnapshot("its checksum does not match: it is damaged or cut short")
+        _, version, *shape = _HEADER.unpack_from(body)
+        if version != VERSION:
+            raise InvalidSnapshot(f"its version is {version}; this program reads version {VERSION}")
+        kind = row_type(*shape)
+        if (len(body) - _HEADER.size) % kind.itemsize:
+            raise InvalidSnapshot("its rows do not fit their layout")
+        rows = np.frombuffer(body, kind, offset=_HEADER.size).copy()
+        _check_ranges(rows)
+        return cls(rows)
+
+    def note_learned(self, chosen: IntArray, examined: Examined, round_number: int) -> None:
+        """Write the receipts of the chosen records, which the model learns in this round."""
+        rows, width = self.rows, -(-examined.counted.shape[1] // 8)
+        rows["status"][chosen] = LEARNED
+        rows["round_number"][chosen] = round_number
+        for name, bits in (("counted", examined.counted), ("left", examined.left)):
+            rows[name][chosen] = 0
+            rows[name][chosen, :width] = np.packbits(bits, axis=1, bitorder="little")
+        if rows["learned"].shape[1]:
+            rows["learned"][chosen] = np.where(examined.altered[:, None], examined.learned, np.nan)
+            rows["spread"][chosen] = examined.spread
+
+    def put(self, i: int, record: "Records") -> None:
+        """Overwrite record i by another's only one, whose receipt may be narrower."""
+        _copy(Records.concatenate([record], 8 * self.rows["counted"].shape[1]).rows, self.rows[i : i + 1])
+
+    def replaced(self, i: int, record: "Records") -> "Records":
+        """These records with number i exchanged."""
+        return Records.concatenate([self[:i], record, self[i + 1 :]]).compact()
+
+    def receipt(self, i: int, scaled: FloatArray) -> Receipt:
+        """How record i was learned; scaled is its x in the space of the model."""
+        row = self.rows[i]
+        counted, left = (np.unpackbits(row[name], bitorder="little").astype(bool) for name in ("counted", "left"))
+        altered = row["learned"].size > 0 and not np.isnan(row["learned"]).any()
+        learned, spread = (row["learned"], row["spread"]) if altered else (scaled, np.zeros_like(scaled))
+        return Receipt(int(row["round_number"]), counted, left, learned, spread)
+
+
+def _check_ranges(rows: NDArray[Any]) -> None:
+    """InvalidSnapshot for values that no detector writes."""
+    codes = [
+        (rows["label"] >= -1) & (rows["label"] <= 1),
+        (rows["status"] >= NOT_LEARNED) & (rows["status"] <= RETRACTED),
+    ]
+    flags = [rows[name].view(np.uint8) <= 1 for name in ("is_anomaly", "ready")]
+    numbers = [~np.isinf(rows[name]) for name in ("x", "score", "threshold", "learned", "spread")]
+    if not all(fits.all() for fits in (*codes, *flags, *numbers)):
+        raise InvalidSnapshot("its rows hold a value that no detector writes")
+
+
+def _copy(source: NDArray[Any], target: NDArray[Any]) -> None:
+    for name in source.dtype.names or ():
+        if source[name].ndim == 1:
+            target[name] = source[name]
+        else:
+            target[name][:, : source[name].shape[1]] = source[name]

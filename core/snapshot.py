@@ -1,0 +1,119 @@
+"""State to bytes and back: magic, header, named arrays, checksum. Never pickle.
+
+Layout: MAGIC, header length (4 bytes, little-endian), header (JSON: kind, version, meta, and name, type and shape of
+each array), the arrays' bytes in that order, 8 bytes of BLAKE2b over all before.
+"""
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InvalidSnapshot
+
+MAGIC: Final = b"ITAN\x00\r\n\x01"
+_LENGTH: Final = struct.Struct("<I")
+DIGEST_BYTES: Final = 8
+_PREFIX_BYTES: Final = len(MAGIC) + _LENGTH.size
+_TYPES: Final = ("<f8", "<i8", "|i1", "|u1", "|b1")
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def encode(kind: str, version: int, meta: Mapping[str, Any], arrays: Arrays) -> bytes:
+    """The bytes of meta (JSON-able) and arrays (float64, int64, int8, uint8 or bool), deterministic.
+
+    >>> blob = encode("demo", 1, {"m": 2}, {"x": np.arange(3.0)})
+    >>> meta, arrays = decode(blob, "demo", 1)
+    >>> meta, arrays["x"]
+    ({'m': 2}, array([0., 1., 2.]))
+    """
+    plain = {name: np.asarray(a, a.dtype.newbyteorder("<"), order="C") for name, a in arrays.items()}
+    layout = [[name, a.dtype.str, a.shape] for name, a in plain.items()]
+    header = json.dumps(
+        {"kind": kind, "version": version, "meta": meta, "arrays": layout}, separators=(",", ":"), allow_nan=False
+    ).encode()
+    body = b"".join([MAGIC, _LENGTH.pack(len(header)), header, *(a.tobytes() for a in plain.values())])
+    return body + digest(body)
+
+
+def decode(blob: bytes, kind: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Meta and arrays of a blob; InvalidSnapshot if it is foreign, damaged, or of another kind or version.
+
+    Sizes are checked against the bytes at hand before anything is allocated.
+    """
+    header, payload = _split(blob)
+    if header.get("kind") != kind:
+        raise InvalidSnapshot(f"it holds {header.get('kind')!r:.40}, not {kind!r}")
+    if header.get("version") != version:
+        raise InvalidSnapshot(f"its version is {header.get('version')!r:.40}; this program reads version {version}")
+    meta, layout = header.get("meta"), header.get("arrays")
+    if not isinstance(meta, dict) or not isinstance(layout, list):
+        raise InvalidSnapshot("its header is incomplete")
+    return meta, _arrays(layout, payload)
+
+
+def digest(body: bytes | memoryview) -> bytes:
+    """The checksum that stands at the end of everything core writes."""
+    return blake2b(body, digest_size=DIGEST_BYTES).digest()
+
+
+def _split(blob: bytes) -> tuple[dict[str, Any], memoryview]:
+    if not blob.startswith(MAGIC):
+        raise InvalidSnapshot("it does not begin with the mark of an itan snapshot")
+    if len(blob) < _PREFIX_BYTES + DIGEST_BYTES:
+        raise InvalidSnapshot("it is cut short")
+    view = memoryview(blob)
+    body, checksum = view[:-DIGEST_BYTES], view[-DIGEST_BYTES:]
+    if digest(body) != checksum:
+        raise InvalidSnapshot("its checksum does not match: it is damaged or cut short")
+    (length,) = _LENGTH.unpack(view[len(MAGIC) : _PREFIX_BYTES])
+    if length > len(body) - _PREFIX_BYTES:
+        raise InvalidSnapshot("its header is longer than the file")
+    try:
+        header = json.loads(bytes(body[_PREFIX_BYTES : _PREFIX_BYTES + length]))
+    except (ValueError, RecursionError) as error:
+        raise InvalidSnapshot("its header is not JSON") from error
+    if not isinstance(header, dict):
+        raise InvalidSnapshot("its header is not an object")
+    return header, body[_PREFIX_BYTES + length :]
+
+
+def _arrays(layout: list[Any], payload: memoryview) -> dict[str, NDArray[Any]]:
+    entries = [_entry(item) for item in layout]
+    total = sum(math.prod(shape) * dtype.itemsize for _, dtype, shape in entries)
+    if total != len(payload):
+        raise InvalidSnapshot(f"its arrays need {total} bytes and {len(payload)} are there")
+    arrays, start = {}, 0
+    for name, dtype, shape in entries:
+        count = math.prod(shape)
+        arrays[name] = np.frombuffer(payload, dtype, count, start).reshape(shape).copy()
+        start += count * dtype.itemsize
+    return arrays
+
+
+def _entry(item: Any) -> tuple[str, np.dtype[Any], tuple[int, ...]]:
+    match item:
+        case [str(name), str(code), [*shape]] if code in _TYPES and len(shape) <= 8 and all(map(_is_length, shape)):
+            return name, np.dtype(code), tuple(shape)
+    raise InvalidSnapshot("the layout of its arrays is not valid")
+
+
+def _is_length(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def take(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
+    """The array of that name, checked for type and shape (-1 stands for any length)."""
+    array = arrays.get(name)
+    if array is None:
+        raise InvalidSnapshot(f"its array {name!r} is missing")
+    fits = array.ndim == len(shape) and all(want in (-1, have) for want, have in zip(shape, array.shape, strict=True))
+    if array.dtype != kind or not fits:
+        raise InvalidSnapshot(f"its array {name!r} has type {array.dtype} and shape {array.shape}")
+    return array

@@ -1,0 +1,52 @@
+"""Streams and detectors that several files feed and compare."""
+
+from typing import Any
+
+import numpy as np
+
+from core import Detector, DetectorConfig
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "default, paper's mixture": {"mixture": "eg"},
+    "default, diagonal": {"family": "gaussian_diagonal"},
+    "default, decided normal": {"learn_from": "decided_normal", "threshold": "hindsight"},
+    "default, labelled normal": {"learn_from": "labelled_normal"},
+    "default, unscaled": {"scaling": "none", "threshold": "fixed", "threshold_value": 6.0},
+    "paper": {"profile": "paper"},
+    "paper, all": {"profile": "paper", "learn_from": "all"},
+    "paper, diagonal, soft Bayes": {
+        "profile": "paper",
+        "learn_from": "decided_normal",
+        "family": "gaussian_diagonal",
+        "mixture": "soft_bayes",
+    },
+}
+
+
+def detector(n_features: int = 3, **fields: Any) -> Detector:
+    return Detector(DetectorConfig(n_features=n_features, **fields))
+
+
+def clusters(n: int, m: int = 3, *, seed: int = 0, missing: float = 0.0) -> np.ndarray:
+    """Three clusters in m features, some of them missing, and one gross outlier in fifty."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, m)) * 0.4 + rng.integers(-1, 2, size=(n, 1)) * 2.0
+    X[60::50] *= 20
+    X[rng.random((n, m)) < missing] = np.nan
+    X[np.isnan(X).all(1)] = 0.25
+    return X
+
+
+def feed(detector: Detector, X: np.ndarray, cuts: list[int], labels: dict[int, dict[int, bool | None]]) -> np.ndarray:
+    """Observe X cut at these places, and give labels {after so many samples: {index: label}}; what was answered."""
+    ends = sorted({*cuts, *labels, len(X)} - {0})
+    answers, records, start = [], [], 0
+    for end in ends:
+        out = detector.observe(X[start:end])
+        answers.append(np.stack([out.score, out.threshold, out.is_anomaly, out.ready, out.seq], axis=1))
+        records += [out.records[i] for i in range(end - start)]
+        for index, label in labels.get(end, {}).items():
+            records[index] = detector.feedback(records[index], [label]).records
+        start = end
+    return np.concatenate(answers)

@@ -1,0 +1,248 @@
+"""DetectorConfig: defaults by profile, ranges, types, and the way through JSON and back."""
+
+import json
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.config import AffineScaling, DetectorConfig, Feature
+from core.errors import InvalidConfig
+
+INF, NAN = float("inf"), float("nan")
+NOT_NUMBERS = [True, False, "1", None, [1], {}, NAN, INF, -INF, 10**400, -(10**400)]
+
+DEFAULTS = {
+    "learn_from": ("all", "labelled_normal"),
+    "scaling": ("auto", "none"),
+    "warmup": (32, 0),
+    "family": ("gaussian", "gaussian"),
+    "mixture": ("soft_bayes", "eg"),
+    "split": ("scheduled", "scheduled"),
+    "beta": (1.3, 2.0),
+    "xi": (0.2, 0.8),
+    "prior_count": (0.3, 0.1),
+    "round_growth": (0.01, 0.0),
+    "max_round": (256, 256),
+    "max_nodes": (127, 1023),
+    "threshold": ("weighted", "ogd"),
+    "threshold_value": (None, None),
+    "threshold_range": ((1e-6, 1.0), (1e-6, 1.0)),
+    "cost_false_negative": (1.0, 1.0),
+    "cost_false_positive": (1.0, 1.0),
+    "expected_anomaly_rate": (0.01, 0.01),
+    "labels_trusted": (False, False),
+    "features": (None, None),
+}
+NUMBERS = {  # lowest and highest allowed
+    "beta": (1.05, 1000.0),
+    "xi": (0.01, 0.99),
+    "prior_count": (1e-3, 1e3),
+    "round_growth": (0.0, 1.0),
+    "cost_false_negative": (1e-6, 1e6),
+    "cost_false_positive": (1e-6, 1e6),
+    "expected_anomaly_rate": (1e-6, 0.5),
+}
+INTEGERS = {"n_features": (1, 256), "max_round": (1, 256), "max_nodes": (1, 1023), "warmup": (2, 4096)}
+CHOICES = {
+    "profile": ("default", "paper"),
+    "learn_from": ("all", "decided_normal", "labelled_normal"),
+    "family": ("gaussian", "gaussian_diagonal"),
+    "mixture": ("soft_bayes", "eg"),
+    "split": ("scheduled",),
+    "threshold": ("weighted", "hindsight", "ogd", "fixed"),
+}
+
+
+def config(**given_fields) -> DetectorConfig:
+    return DetectorConfig.from_dict({"n_features": 2} | given_fields)
+
+
+def refused(field: str, value: object, **others) -> InvalidConfig:
+    with pytest.raises(InvalidConfig) as caught:
+        config(**({field: value} | others))
+    assert caught.value.field.startswith(field)
+    assert caught.value.limit
+    assert len(str(caught.value)) < 500
+    return caught.value
+
+
+@pytest.mark.parametrize("field", DEFAULTS)
+def test_every_default_of_both_profiles(field):
+    assert (getattr(config(), field), getattr(config(profile="paper"), field)) == DEFAULTS[field]
+
+
+def test_no_field_goes_untested():
+    tested = {*DEFAULTS, *NUMBERS, *INTEGERS, *CHOICES}
+    assert tested == {f.name for f in fields(DetectorConfig)}
+
+
+@pytest.mark.parametrize(("m", "warmup"), [(1, 32), (16, 32), (17, 34), (32, 64), (256, 64)])
+def test_the_warmup_grows_with_the_features(m, warmup):
+    assert DetectorConfig(n_features=m).warmup == warmup
+
+
+@pytest.mark.parametrize("m", [64, 65])
+def test_many_features_make_the_default_family_diagonal(m):
+    assert DetectorConfig(n_features=m).family == ("gaussian" if m == 64 else "gaussian_diagonal")
+    assert DetectorConfig(n_features=m, profile="paper").family == "gaussian"
+
+
+@pytest.mark.parametrize("field", NUMBERS)
+def test_numbers_take_their_range_and_nothing_else(field):
+    low, high = NUMBERS[field]
+    for value in (low, high):
+        kept = getattr(config(**{field: value}), field)
+        assert kept == value
+        assert type(kept) is float
+    for value in (low - abs(low) * 1e-9 - 1e-12, high * (1 + 1e-9), *NOT_NUMBERS):
+        if value is not None or field.startswith(("cost", "expected")):  # None asks the profile
+            refused(field, value)
+
+
+@pytest.mark.parametrize("field", INTEGERS)
+def test_whole_numbers_take_their_range_and_nothing_else(field):
+    low, high = INTEGERS[field]
+    for value in (low, high):
+        assert getattr(config(**{field: value}), field) == value
+    for value in (low - 1, high + 1, float(low), *NOT_NUMBERS):
+        if value is not None or field == "n_features":
+            refused(field, value)
+
+
+@pytest.mark.parametrize("field", CHOICES)
+def test_choices_take_what_is_listed_and_nothing_else(field):
+    for value in CHOICES[field]:
+        extra = {"threshold_value": 1.0} if value == "fixed" else {}
+        assert getattr(config(**{field: value}, **extra), field) == value
+    for value in ("", CHOICES[field][0].upper(), CHOICES[field][0] + "\n", 1, True, [], {}, ["default"]):
+        refused(field, value)
+
+
+@pytest.mark.parametrize("value", [0, 1, "true", "", [], NAN, None])
+def test_labels_trusted_is_a_boolean(value):
+    refused("labels_trusted", value)
+
+
+@pytest.mark.parametrize("value", [0, "x", NAN, INF, [], None, 10**400, True])
+def test_a_fixed_threshold_needs_a_finite_number(value):
+    if value == 0 and value is not True and value != "":
+        assert config(threshold="fixed", threshold_value=0).threshold_value == 0.0
+    else:
+        refused("threshold_value", value, threshold="fixed")
+
+
+def test_a_threshold_value_is_for_fixed_thresholds_only():
+    refused("threshold_value", 1.0)
+
+
+@pytest.mark.parametrize(
+    "value", [None, [], [1.0], [1.0, 1.0], [2.0, 1.0], [0.0, 1.0], [-1.0, 1.0], [1.0, INF], [NAN, 1.0], "ab", [1, 2, 3]]
+)
+def test_threshold_range_is_two_positive_densities_in_order(value):
+    refused("threshold_range", value)
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ("Auto", "scaling"),
+        (1, "scaling"),
+        ([], "scaling"),
+        ({}, "scaling"),
+        ({"location": [0, 0]}, "scaling"),
+        ({"location": [0, 0], "scale": [1, 1], "x": 1}, "scaling"),
+        ({"location": [0], "scale": [1, 1]}, "scaling.location"),
+        ({"location": 0, "scale": [1, 1]}, "scaling.location"),
+        ({"location": [0, NAN], "scale": [1, 1]}, "scaling.location[1]"),
+        ({"location": [0, "0"], "scale": [1, 1]}, "scaling.location[1]"),
+        ({"location": [0, 0], "scale": [1, 0]}, "scaling.scale[1]"),
+        ({"location": [0, 0], "scale": [-1, 1]}, "scaling.scale[0]"),
+        ({"location": [0, 0], "scale": [True, 1]}, "scaling.scale[0]"),
+        ({"location": [0, 0], "scale": [1, 1e151]}, "scaling.scale[1]"),
+    ],
+)
+def test_a_wrong_scaling_is_refused_by_place(value, field):
+    assert refused("scaling", value).field == field
+
+
+def test_a_given_scaling_is_kept_as_numbers_and_needs_no_warmup():
+    kept = config(scaling={"location": [1, 2], "scale": [3, 4.5]})
+    assert (kept.scaling, kept.warmup) == (AffineScaling((1.0, 2.0), (3.0, 4.5)), 0)
+    refused("warmup", 5, scaling="none")
+    refused("warmup", 1)
+    refused("warmup", 0)
+
+
+def test_feature_names_give_the_number_of_features():
+    named = DetectorConfig(features=[{"name": "cpu"}, Feature("mem")])
+    assert (named.n_features, named.features) == (2, (Feature("cpu"), Feature("mem")))
+    refused("n_features", 3, features=[{"name": "cpu"}])
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ([], "features"),
+        ("ab", "features"),
+        ([{"name": str(i)} for i in range(257)], "features"),
+        (["cpu"], "features[0]"),
+        ([{"kind": "gaussian"}], "features[0]"),
+        ([{"name": "a", "unit": "s"}], "features[0]"),
+        ([{"name": ""}], "features[0].name"),
+        ([{"name": 1}], "features[0].name"),
+        ([{"name": "a\n"}], "features[0].name"),
+        ([{"name": "a" * 129}], "features[0].name"),
+        ([{"name": "a"}, {"name": "a"}], "features[1].name"),
+        ([{"name": "a", "kind": "normal"}], "features[0].kind"),
+        ([{"name": "a", "kind": []}], "features[0].kind"),
+    ],
+)
+def test_wrong_features_are_refused_by_place(value, field):
+    with pytest.raises(InvalidConfig) as caught:
+        DetectorConfig.from_dict({"features": value})
+    assert caught.value.field == field
+
+
+def test_an_unknown_field_is_named():
+    assert refused("max_node", 3).field == "max_node"
+
+
+@pytest.mark.parametrize("value", [[10**5000], [[10**5000]], {"location": [10**5000], "scale": [1]}])
+def test_numbers_too_long_to_print_are_refused_and_not_printed(value):
+    """Python refuses to write out 5,000 digits: the error's own message raised another error."""
+    refused("scaling", value)
+    refused("threshold_range", value)
+
+
+def numbers(field):
+    return st.floats(*NUMBERS[field])
+
+
+CONFIGS = st.fixed_dictionaries(
+    {},
+    optional={field: st.floats(*limits) for field, limits in NUMBERS.items()}
+    | {"max_nodes": st.integers(1, 1023), "max_round": st.integers(1, 256), "labels_trusted": st.booleans()}
+    | {field: st.sampled_from(allowed) for field, allowed in CHOICES.items() if field != "threshold"}
+    | {
+        "scaling": st.sampled_from(["auto", "none", {"location": [0.1, 1e300], "scale": [1e-150, 3]}]),
+        "threshold_range": st.tuples(st.floats(1e-300, 1.0), st.floats(1.5, 1e6)).map(list),
+        "features": st.lists(st.text("abc \u00e9", min_size=1), min_size=2, max_size=2, unique=True).map(
+            lambda names: [{"name": n} for n in names]
+        ),
+    },
+)
+
+
+@given(CONFIGS)
+def test_a_config_survives_json(chosen):
+    made = config(**chosen)
+    plain = json.loads(json.dumps(made.to_dict(), allow_nan=False))
+    assert DetectorConfig.from_dict(plain) == made
+    assert DetectorConfig.from_dict(plain).to_dict() == made.to_dict()
+
+
+def test_a_config_is_frozen():
+    with pytest.raises(AttributeError):
+        config().beta = 3.0  # type: ignore[misc]

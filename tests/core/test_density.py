@@ -1,0 +1,72 @@
+"""The model on its own: rounds, missing values, clipping."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from core.config import DetectorConfig
+from core.density import CLIP_SCALES, DensityModel
+from tests.core.samples import clusters
+
+
+def model_of(X: np.ndarray, **fields) -> DensityModel:
+    model = DensityModel(DetectorConfig(n_features=X.shape[1], scaling="none", **fields))
+    while len(X):
+        size = model.room
+        model.learn(model.examine(X[:size]))
+        X = X[size:]
+    return model
+
+
+def test_rounds_grow_with_what_was_learned():
+    model = model_of(clusters(1000), round_growth=0.1, max_round=64)
+    assert model.n_learned + len(model.state()["pending"]) == 1000
+    assert model.round_number < 120
+    assert 1 <= model.room <= 64
+    paper = model_of(clusters(100), profile="paper")
+    assert (paper.n_learned, paper.round_number) == (100, 101)
+
+
+def test_the_root_is_the_map_gaussian():
+    X = clusters(200)
+    model = model_of(X, max_nodes=1, round_growth=0.0, profile="paper", prior_count=2.0)
+    mean = X.sum(0) / 202
+    covariance = (X.T @ X + 2 * np.eye(3)) / 202 - np.outer(mean, mean)
+    expected = multivariate_normal.logpdf(X, mean, covariance)
+    assert np.allclose(model.log_density(X), expected)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "gaussian_diagonal"])
+def test_a_missing_feature_is_scored_by_its_expectation(family):
+    """One node: the mean, over the missing feature given the rest, of the full log density."""
+    X = np.random.default_rng(0).multivariate_normal([1, -1], [[1, 0.8], [0.8, 1]], 500)
+    model = model_of(X, max_nodes=1, family=family)
+    (mean, covariance) = (a[0] for a in model.densities.moments())
+    given = 2.0
+    gain = covariance[0, 1] / covariance[1, 1]
+    center = mean[0] + gain * (given - mean[1])
+    deviation = np.sqrt(covariance[0, 0] - gain * covariance[0, 1])
+    nodes, weights = np.polynomial.hermite_e.hermegauss(20)
+    points = np.stack([center + deviation * nodes, np.full(20, given)], axis=1)
+    expected = weights @ model.log_density(points) / weights.sum()
+    assert model.log_density(np.array([[np.nan, given]]))[0] == pytest.approx(expected)
+    examined = model.examine(np.array([[np.nan, given]]))
+    assert examined.learned[0] == pytest.approx([center, given])
+    assert examined.spread[0] == pytest.approx([deviation**2, 0.0])
+
+
+def test_a_sample_is_learned_no_farther_than_the_clip():
+    model = model_of(np.random.default_rng(0).normal(size=(300, 2)))
+    reach = CLIP_SCALES * 1.5
+    learned = model.examine(np.array([[1e100, -1e100], [2.0, -2.0]])).learned
+    assert np.abs(learned[0]).max() < reach
+    assert learned[1].tolist() == [2.0, -2.0]
+    paper = model_of(np.zeros((3, 2)), profile="paper")
+    assert paper.examine(np.array([[1e15, 0.0]])).learned.tolist() == [[1e15, 0.0]]
+
+
+def test_max_nodes_is_kept():
+    for limit in (1, 2, 3, 8):
+        model = model_of(clusters(600), max_nodes=limit)
+        assert model.tree.n_nodes <= limit
+    assert model_of(clusters(600)).tree.n_nodes > 8

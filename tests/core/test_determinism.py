@@ -1,0 +1,111 @@
+"""The same samples and labels give the same bits, however they were cut, and wherever the run was interrupted."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core import Detector
+from tests.core.samples import VARIANTS, clusters, detector, feed
+
+N = 130
+X = clusters(N, missing=0.05)
+LABELS: dict[int, dict[int, bool | None]] = {
+    20: {3: True, 7: False, 8: False},  # during the warm-up
+    61: {50: True, 51: False, 60: True, 40: False},
+    90: dict.fromkeys(range(45, 60), False),
+    110: {50: False, 51: None, 7: True, 60: True},
+    121: {i: i == 110 for i in range(90, 120, 4)},
+}
+CUTS = {
+    "one by one": list(range(N)),
+    "37 rows": list(range(0, N, 37)),
+    "growing": [1, 3, 7, 15, 31, 63, 127],
+}
+
+
+def same(a: np.ndarray, b: np.ndarray) -> bool:
+    return np.array_equal(a, b, equal_nan=True)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_scores_decisions_and_state_do_not_depend_on_the_cuts(variant):
+    whole = detector(**VARIANTS[variant])
+    answers, state = feed(whole, X, [], LABELS), whole.to_bytes()
+    assert np.isfinite(answers[answers[:, 3] > 0]).all()
+    for name, cuts in CUTS.items():
+        cut = detector(**VARIANTS[variant])
+        assert same(feed(cut, X, cuts, LABELS), answers), name
+        assert cut.to_bytes() == state, name
+
+
+@settings(max_examples=3, deadline=None)
+@given(st.sampled_from(sorted(VARIANTS)), st.sets(st.integers(1, N - 1), max_size=12))
+def test_random_cuts(variant, cuts):
+    whole, cut = detector(**VARIANTS[variant]), detector(**VARIANTS[variant])
+    assert same(feed(whole, X, [], LABELS), feed(cut, X, sorted(cuts), LABELS))
+    assert whole.to_bytes() == cut.to_bytes()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_restart_at_any_prefix_continues_bit_for_bit(variant):
+    """Saved and loaded before each of the first samples, after labels, and then before one in nine, whichever."""
+    phase = sorted(VARIANTS).index(variant) % 9
+    unbroken = detector(**VARIANTS[variant])
+    broken = detector(**VARIANTS[variant])
+    records = []
+    for t in range(N):
+        expected, got = unbroken.observe(X[t]), broken.observe(X[t])
+        assert same(expected.score, got.score), t
+        records.append(got.records)
+        if t + 1 in LABELS:
+            for i, label in LABELS[t + 1].items():
+                unbroken.feedback(records[i], [label])
+                records[i] = broken.feedback(records[i], [label]).records
+        if t < 9 or t in (31, 32) or t % 9 == phase or t + 1 in LABELS:
+            blob = broken.to_bytes()
+            broken = Detector.from_bytes(blob)
+            assert broken.to_bytes() == blob, t
+    assert broken.to_bytes() == unbroken.to_bytes()
+    assert same(np.array(broken.threshold), np.array(unbroken.threshold))
+
+
+@pytest.mark.parametrize("family", ["gaussian", "gaussian_diagonal"])
+@pytest.mark.parametrize("m", [1, 3, 20])
+def test_a_row_scores_the_same_in_any_company(family, m):
+    """BLAS gave no row the same last bits alone and in a batch; a detector elsewhere rescaled by the batch."""
+    model = detector(m, family=family)
+    model.observe(clusters(150, m))
+    queries = clusters(1000, m, seed=1, missing=0.1)
+    together = model.score(queries)
+    for row in range(0, 1000, 37):
+        assert together[row] == model.score(queries[row])[0]
+    for row in (17, 999):
+        outliers = np.full((1000, m), 1e15)
+        outliers[row] = queries[row]
+        assert model.score(outliers)[row] == together[row]
+    assert np.array_equal(model.score(queries[::-1])[::-1], together)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "gaussian_diagonal"])
+def test_the_memory_layout_of_the_samples_does_not_matter(family):
+    """A Fortran-ordered matrix (a transposed one, or a data frame's) was summed in another order: other last bits."""
+    model = detector(30, family=family)
+    model.observe(clusters(100, 30))
+    queries = clusters(100, 30, seed=1)
+    for layout in (np.asfortranarray(queries), np.repeat(queries, 2, 1)[:, ::2], queries[::-1][::-1], queries.tolist()):
+        assert np.array_equal(model.score(layout), model.score(queries))
+    plain, fortran = detector(30, family=family), detector(30, family=family)
+    plain.observe(queries)
+    fortran.observe(np.asfortranarray(queries))
+    assert plain.to_bytes() == fortran.to_bytes()
+
+
+def test_another_sample_gives_another_state():
+    """The comparisons above can fail."""
+    one, other = detector(), detector()
+    one.observe(X)
+    changed = X.copy()
+    changed[5, 0] = np.nextafter(changed[5, 0], 9)
+    other.observe(changed)
+    assert one.to_bytes() != other.to_bytes()

@@ -1,0 +1,135 @@
+"""Records: indexing, joining receipts of different widths, and the way through bytes."""
+
+from hashlib import blake2b
+
+import numpy as np
+import pytest
+
+from core import InvalidSnapshot
+from core.records import MAGIC, Records, row_type
+from tests.core.samples import clusters, detector
+
+
+def observed(n: int = 200, *, missing: float = 0.1) -> Records:
+    model = detector(2)
+    records = model.observe(clusters(n, 2, missing=missing)).records
+    return model.feedback(records, [i % 9 == 0 if i % 2 else None for i in range(n)]).records
+
+
+def same(a: Records, b: Records) -> bool:
+    """Equal in what they say, whatever the width of their receipts; sides count only where the node did."""
+    wide = [Records.concatenate([r], 1024) for r in (a, b)]
+    for records in wide:
+        records.rows["left"] &= records.rows["counted"]
+    return wide[0].rows.tobytes() == wide[1].rows.tobytes()
+
+
+def test_indexing_gives_records():
+    records = observed()
+    assert len(records[5:9]) == 4
+    assert records[5].seq.tolist() == [6]
+    assert records[-1].seq.tolist() == [200]
+    assert records[np.array([3, 1])].seq.tolist() == [4, 2]
+    assert records[records.seq > 198].seq.tolist() == [199, 200]
+    assert len(records[7:7]) == 0
+    for outside in (200, -201):
+        with pytest.raises(IndexError):
+            records[outside]
+
+
+@pytest.mark.parametrize("n", [0, 1, 200])
+def test_bytes_round_trip(n):
+    records = observed()[:n]
+    back = Records.from_bytes(records.to_bytes())
+    assert back.rows.dtype == records.rows.dtype
+    assert back.rows.tobytes() == records.rows.tobytes()
+
+
+def test_a_sliced_or_reordered_view_has_the_bytes_of_its_rows():
+    records = observed()
+    chosen = records[::3][::-1]
+    assert same(Records.from_bytes(chosen.to_bytes()), records[np.arange(198, -1, -3)])
+
+
+def test_receipts_of_different_widths_are_joined():
+    records = observed(missing=0.0)
+    parts = [records[i].compact() for i in range(200)]
+    assert len({p.rows.dtype.itemsize for p in parts}) > 1
+    assert same(Records.concatenate(parts), records)
+    assert same(Records.concatenate(parts).compact(), records)
+    with_empty = Records.concatenate([records[:0].compact(), records[:4], records[:0]])
+    assert same(with_empty, records[:4])
+
+
+def test_narrow_receipts_take_labels_as_wide_ones_do():
+    X = clusters(300, 2, missing=0.1)
+    one, other = detector(2), detector(2)
+    records = one.observe(X).records
+    other.observe(X)
+    one.feedback(records, [i % 3 == 0 for i in range(300)])
+    parts = [Records.from_bytes(records[i].compact().to_bytes()) for i in range(300)]
+    other.feedback(Records.concatenate(parts), [i % 3 == 0 for i in range(300)])
+    assert one.to_bytes() == other.to_bytes()
+
+
+def test_every_flip_and_truncation_is_refused():
+    blob = observed()[:2].to_bytes()
+    for i in range(len(blob)):
+        with pytest.raises(InvalidSnapshot):
+            Records.from_bytes(blob[:i])
+        with pytest.raises(InvalidSnapshot):
+            Records.from_bytes(blob[:i] + bytes([blob[i] ^ 0x20]) + blob[i + 1 :])
+    with pytest.raises(InvalidSnapshot):
+        Records.from_bytes(detector(2).to_bytes())
+
+
+def with_layout(records: Records, place: int, width: int) -> bytes:
+    """The bytes of records with another version or width in the header, under a checksum that is right."""
+    body = bytearray(records.to_bytes()[:-8])
+    start = len(MAGIC) + 2 * place
+    body[start : start + 2] = width.to_bytes(2, "little")
+    return bytes(body) + blake2b(body, digest_size=8).digest()
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("width", [0, 7, 999, 2**16 - 1])
+def test_a_layout_that_does_not_fit_is_refused(place, width):
+    """Version, features, receipt and altered widths."""
+    records = observed(40)[:3]
+    assert records.rows.dtype["counted"].shape[0] not in (0, 7)
+    with pytest.raises(InvalidSnapshot):
+        Records.from_bytes(with_layout(records, place, width))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("label", 2),
+        ("label", -128),
+        ("status", 3),
+        ("status", -1),
+        ("x", np.inf),
+        ("score", np.inf),
+        ("learned", -np.inf),
+        ("spread", np.inf),
+    ],
+)
+def test_values_out_of_range_are_refused(field, value):
+    records = observed()
+    broken = Records(records.rows.copy())
+    broken.rows[field][100] = value
+    with pytest.raises(InvalidSnapshot):
+        Records.from_bytes(broken.to_bytes())
+
+
+def test_a_boolean_of_two_is_refused():
+    records = Records(observed().rows.copy())
+    offset = records.rows.dtype.fields["is_anomaly"][1]
+    records.rows.view(np.uint8).reshape(len(records), -1)[3, offset] = 2
+    with pytest.raises(InvalidSnapshot):
+        Records.from_bytes(records.to_bytes())
+
+
+def test_a_row_is_small():
+    """Memory of the label horizon: a plain record of 8 features and 127 nodes stays below 200 bytes."""
+    assert row_type(8, 16, 0).itemsize < 200

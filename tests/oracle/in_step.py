@@ -1,0 +1,136 @@
+"""Runs core and the oracle side by side, and compares all that can be seen of them at every prefix of a stream."""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from core import Detector, DetectorConfig, Records
+from core.arrays import BoolArray, FloatArray
+from tests.oracle.naive import NaiveDetector
+
+TOLERANCE = 1e-9
+
+Labels = dict[int, list[tuple[int, bool | None]]]
+"""Before which sample (from 0) which labels (seq, label) arrive."""
+
+
+@dataclass
+class InStep:
+    """One stream, fed to both; raises AssertionError at the first prefix where they differ."""
+
+    config: DetectorConfig
+    oracle: NaiveDetector
+    core: Detector = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.core = Detector(self.config)
+        self.records: dict[int, Records] = {}
+
+    def run(self, X: FloatArray, labels: Labels, cuts: list[int] | None = None) -> None:
+        """The core gets the samples between cuts as one batch, one by one without cuts."""
+        cuts = list(range(len(X) + 1)) if cuts is None else cuts
+        for start, stop in pairwise(cuts):
+            self.feed_back([pair for k in range(start, stop) for pair in labels.get(k, [])])
+            self.observe(X[start:stop])
+        self.feed_back([pair for k, pairs in labels.items() if k >= len(X) for pair in pairs])
+        self.compare_costs()
+
+    def observe(self, X: FloatArray) -> None:
+        out = self.core.observe(X)
+        rows = [self.oracle.observe(x) for x in X]
+        for i, row in enumerate(rows):
+            self.records[row.seq] = out.records[i]
+            assert (int(out.seq[i]), bool(out.ready[i])) == (row.seq, row.ready)
+            close("score", row.seq, out.score[i], row.score)
+            close("threshold", row.seq, out.threshold[i], row.threshold)
+            assert bool(out.is_anomaly[i]) == row.is_anomaly, f"decision {row.seq}"
+        self.compare_models(len(self.oracle.rows))
+
+    def feed_back(self, pairs: list[tuple[int, bool | None]]) -> None:
+        for group in without_repeats(pairs):
+            seqs = [seq for seq, _ in group]
+            said = self.core.feedback(Records.concatenate([self.records[s] for s in seqs]), [v for _, v in group])
+            assert said.outcome == self.oracle.feedback(group)
+            for i, seq in enumerate(seqs):
+                self.records[seq] = said.records[i]
+        if pairs:
+            self.compare_models(len(self.oracle.rows))
+
+    def compare_models(self, prefix: int) -> None:
+        """Threshold, tree, weights, counts, moments and hyperplanes."""
+        if not self.oracle.ready:
+            assert not self.core.ready
+            return
+        close("next threshold", prefix, self.core.threshold, self.oracle.threshold.value)
+        shown, expected = self.core.describe(), described(self.oracle)
+        assert shown["n_learned"] == self.oracle.density.n_learned, f"n_learned at {prefix}"
+        assert len(shown["nodes"]) == len(expected["count"]), f"tree size at {prefix}"
+        for name in ("level", "count", "weight", "mean", "covariance"):
+            close(name, prefix, [node[name] for node in shown["nodes"]], expected[name])
+        assert [node["parent"] for node in shown["nodes"]] == expected["parent"], f"parents at {prefix}"
+        for name in ("normal", "offset"):
+            close(name, prefix, [plane[name] for plane in shown["hyperplanes"]], expected[name])
+
+    def compare_costs(self) -> None:
+        shown = self.core.costs()
+        *counts, cost, best_cost, best = self.oracle.costs()
+        assert [shown.true_alarms, shown.false_alarms, shown.misses, shown.true_passes] == counts
+        close("cost", len(self.oracle.rows), [shown.cost, shown.best_fixed_cost], [cost, best_cost])
+        assert (shown.best_fixed_threshold is None) == (best is None)
+        if best is not None:
+            close("best fixed threshold", len(self.oracle.rows), shown.best_fixed_threshold, best)
+
+
+def close(name: str, prefix: int, shown: object, expected: object) -> None:
+    """Within 1e-9 * max(1, |v|); NaN equals NaN."""
+    a, b = np.asarray(shown, float), np.asarray(expected, float)
+    assert a.shape == b.shape, f"{name} at {prefix}: {a.shape} against {b.shape}"
+    differs = ~((np.abs(a - b) <= TOLERANCE * np.maximum(1.0, np.abs(b))) | (np.isnan(a) & np.isnan(b)))
+    assert not differs.any(), f"{name} at {prefix}: {a[differs][:4]} against {b[differs][:4]}"
+
+
+def described(oracle: NaiveDetector) -> dict[str, list]:
+    """The oracle's model, as Detector.describe shows it: in the user's units."""
+    scale, location, nodes = oracle.scale, oracle.location, oracle.density.nodes
+    firsts = nodes[1::2]
+    normals = [child.path[-1][0] / scale for child in firsts]
+    return {
+        "parent": [None if node.parent is None else nodes.index(node.parent) for node in nodes],
+        "level": [node.level for node in nodes],
+        "count": [len(node.counted()) for node in nodes],
+        "weight": oracle.density.alpha,
+        "mean": [node.mean * scale + location for node in nodes],
+        "covariance": [node.covariance * np.outer(scale, scale) for node in nodes],
+        "normal": normals,
+        "offset": [c.path[-1][1] + n @ location for c, n in zip(firsts, normals, strict=True)],
+    }
+
+
+def without_repeats(pairs: list[tuple[int, bool | None]]) -> list[list[tuple[int, bool | None]]]:
+    """Runs of labels in which no sample occurs twice: one call of feedback refuses two labels for one sample."""
+    groups: list[list[tuple[int, bool | None]]] = []
+    for seq, label in pairs:
+        if not groups or seq in [s for s, _ in groups[-1]]:
+            groups.append([])
+        groups[-1].append((seq, label))
+    return groups
+
+
+def labels_at_once(anomalous: BoolArray) -> Labels:
+    """Every sample's label before the next sample."""
+    return {i + 1: [(i + 1, bool(a))] for i, a in enumerate(anomalous)}
+
+
+def labels_late(anomalous: BoolArray, seed: int, share: float = 0.6, longest: int = 60) -> Labels:
+    """A share of the labels at random delays; of these some are wrong at first and revised, some are withdrawn."""
+    rng, labels = np.random.default_rng(seed), {}
+    for i, truth in enumerate(anomalous.tolist()):
+        if rng.random() > share:
+            continue
+        at = i + 1 + int(rng.integers(longest))
+        story = [[truth], [truth], [not truth, truth], [truth, None], [not truth, None, truth], [truth, truth]]
+        for label in story[rng.integers(len(story))]:
+            labels.setdefault(at, []).append((i + 1, label))
+            at += int(rng.integers(longest // 2))
+    return labels

@@ -1,0 +1,152 @@
+"""The whole of ITAN in plain loops, one sample at a time: the specification of core/detector.py."""
+
+from dataclasses import dataclass
+from math import inf, log, nan, nextafter
+
+import numpy as np
+
+from core.config import AffineScaling, DetectorConfig
+from tests.oracle.naive_density import NaiveDensity, Sample, Vector
+from tests.oracle.naive_threshold import NAIVE_THRESHOLDS
+
+
+@dataclass
+class Row:
+    """What is known of one sample: what was said of it, its label, and how it was learned."""
+
+    seq: int
+    x: Vector
+    score: float = nan
+    threshold: float = nan
+    is_anomaly: bool = False
+    ready: bool = False
+    label: int = 0
+    learned: Sample | None = None
+
+
+class NaiveDetector:
+    """Scaling, density and threshold; scores and thresholds in the user's units."""
+
+    density_type: type[NaiveDensity] = NaiveDensity
+    threshold_types = NAIVE_THRESHOLDS
+
+    def __init__(self, config: DetectorConfig) -> None:
+        self.config, self.m = config, config.n_features
+        self.density = self.density_type(config)
+        self.rows: list[Row] = []
+        self.ready = False
+        if isinstance(config.scaling, AffineScaling):
+            self.begin(np.array(config.scaling.location), np.array(config.scaling.scale))
+        elif config.scaling == "none":
+            self.begin(np.zeros(self.m), np.ones(self.m))
+
+    def begin(self, location: Vector, scale: Vector) -> None:
+        self.ready, self.location, self.scale = True, location, scale
+        self.log_volume = sum(log(s) for s in scale)
+        self.threshold = self.threshold_types[self.config.threshold](self.config, self.log_volume)
+
+    def scaled(self, x: Vector) -> Vector:
+        return (x - self.location) / self.scale
+
+    def observe(self, x: Vector) -> Row:
+        """Score, decide, and only then learn; during the warm-up only keep."""
+        row = Row(len(self.rows) + 1, x)
+        self.rows.append(row)
+        if self.ready:
+            self.pass_by(row, decide=True)
+        elif len(self.rows) == self.config.warmup:
+            self.begin(*estimated_scaling([r.x for r in self.rows]))
+            for kept in self.rows:
+                self.pass_by(kept, decide=False)
+        return row
+
+    def pass_by(self, row: Row, *, decide: bool) -> None:
+        sample = self.density.examine(self.scaled(row.x))
+        score = self.log_volume - self.density.log_density(sample.log_densities)
+        if decide:
+            row.score, row.threshold, row.ready = score, self.threshold.value, True
+            row.is_anomaly = score > row.threshold
+        self.threshold.see(score)
+        if self.is_wanted(row):
+            self.learn(row, sample)
+
+    def learn(self, row: Row, sample: Sample) -> None:
+        row.learned = sample
+        self.density.learn(sample)
+
+    def is_wanted(self, row: Row) -> bool:
+        """Whether learn_from wants this sample in the density, by its label and its decision."""
+        if self.config.learn_from == "all":
+            return row.label != 1
+        if self.config.learn_from == "decided_normal":
+            return row.label == -1 or (row.label == 0 and not row.is_anomaly)
+        return row.label == -1
+
+    def feedback(self, pairs: list[tuple[int, bool | None]]) -> list[str]:
+        """The labels of one call: each moves threshold and density in turn, then the threshold is fitted."""
+        self.threshold_moved = False
+        outcome = [self.relabel(seq, label) for seq, label in pairs]
+        if self.threshold_moved:
+            self.threshold.refit()
+        return outcome
+
+    def relabel(self, seq: int, label: bool | None) -> str:
+        """A label, or None to withdraw it: moves the threshold, and takes the sample out of or into the density."""
+        row = self.rows[seq - 1]
+        old, row.label = row.label, 0 if label is None else 1 if label else -1
+        if row.label == old:
+            return "duplicate"
+        if self.ready:
+            if row.ready:
+                self.threshold.label(row.seq, row.score, row.label)
+                self.threshold_moved = True
+            self.move_in_density(row)
+        if row.label == 0:
+            return "withdrawn"
+        return "applied" if old == 0 else "revised"
+
+    def move_in_density(self, row: Row) -> None:
+        if row.learned is None:
+            if self.is_wanted(row):
+                self.learn(row, self.density.examine(self.scaled(row.x)))
+        elif row.learned.void == self.is_wanted(row):
+            (self.density.restore if row.learned.void else self.density.retract)(row.learned)
+
+    def costs(self) -> tuple[int, int, int, int, float, float, float | None]:
+        """True alarms, false alarms, misses, true passes, their cost, and the least cost of any fixed threshold."""
+        labelled = [row for row in self.rows if row.ready and row.label != 0]
+        alarms = [row.label for row in labelled if row.is_anomaly]
+        passes = [row.label for row in labelled if not row.is_anomaly]
+        scores = sorted(row.score for row in labelled)
+        best_cost, best = 0.0, None
+        for cut in [nextafter(scores[0], -inf), *scores] if scores else []:
+            cost = self.cost_of_fixed(cut, labelled)
+            if best is None or cost < best_cost:
+                best_cost, best = cost, cut
+        cost = passes.count(1) * self.config.cost_false_negative + alarms.count(-1) * self.config.cost_false_positive
+        return alarms.count(1), alarms.count(-1), passes.count(1), passes.count(-1), cost, best_cost, best
+
+    def cost_of_fixed(self, cut: float, labelled: list[Row]) -> float:
+        misses = sum(1 for row in labelled if row.label == 1 and row.score <= cut)
+        false_alarms = sum(1 for row in labelled if row.label == -1 and row.score > cut)
+        return misses * self.config.cost_false_negative + false_alarms * self.config.cost_false_positive
+
+
+def estimated_scaling(samples: list[Vector]) -> tuple[Vector, Vector]:
+    """Median, and quartile range over 1.349, of each feature of the warm-up; NaN is left out."""
+    location, scale = [], []
+    for j in range(len(samples[0])):
+        column = sorted(x[j] for x in samples if not np.isnan(x[j]))
+        location.append(column[(len(column) - 1) // 2] if column else 0.0)
+        scale.append(spread_of(column, location[-1]))
+    return np.array(location), np.array(scale)
+
+
+def spread_of(column: list[float], location: float) -> float:
+    """For a feature that is mostly one value, the median size of the others."""
+    n = len(column)
+    quartiles = column[3 * n // 4] - column[n // 4] if n else 0.0
+    if quartiles > 0:
+        return quartiles / 1.349
+    others = sorted(abs(value - location) for value in column if value != location)
+    return others[(len(others) - 1) // 2] if len(others) > 1 else 1.0

@@ -1,0 +1,184 @@
+"""The fast core against the oracle at every prefix of seeded streams (stumpy's naive.py is the example)."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.paper.streams import sine_band, three_gaussians
+from core import DetectorConfig
+from core.arrays import BoolArray, FloatArray
+from core.threshold import CAPACITY, WINDOW, threshold_of
+from tests.oracle.in_step import InStep, close, labels_at_once, labels_late
+from tests.oracle.naive import NaiveDetector
+from tests.oracle.naive_threshold import NAIVE_THRESHOLDS
+
+SEED = 20
+
+Stream = tuple[FloatArray, BoolArray]
+
+
+def clusters(seed: int, n: int, m: int) -> Stream:
+    """Four normal clusters, of which correlated features; anomalies wide around them."""
+    rng = np.random.default_rng(seed)
+    centers, mixing = rng.normal(scale=3.0, size=(4, m)), rng.normal(size=(4, m, m))
+    part, anomalous = rng.integers(4, size=n), rng.random(n) < 0.15
+    normal = centers[part] + 0.5 * np.einsum("nij,nj->ni", mixing[part], rng.normal(size=(n, m)))
+    return np.where(anomalous[:, None], rng.normal(scale=6.0, size=(n, m)), normal), anomalous
+
+
+def with_holes(stream: Stream, seed: int, share: float = 0.25) -> Stream:
+    """Features go missing at random, never all of a sample."""
+    X, anomalous = stream[0].copy(), stream[1]
+    rng = np.random.default_rng(seed)
+    holes = rng.random(X.shape) < share
+    holes[np.arange(len(X)), rng.integers(X.shape[1], size=len(X))] = False
+    X[holes] = np.nan
+    return X, anomalous
+
+
+def with_repeats(stream: Stream) -> Stream:
+    """From the middle on every second sample is one of the first half again.
+
+    (Not earlier: the axis of a side that holds one value only is a rounding error, whose sign means nothing.)
+    """
+    n = len(stream[0])
+    kept = [k - n // 2 if k >= n // 2 and k % 2 else k for k in range(n)]
+    return stream[0][kept], stream[1][kept]
+
+
+def in_units(stream: Stream, *units: float) -> Stream:
+    """The features in other units, and away from the origin."""
+    return stream[0] * np.array(units) + 5 * np.array(units), stream[1]
+
+
+def first(stream: Stream, n: int) -> Stream:
+    return stream[0][:n], stream[1][:n]
+
+
+G = {"threshold_range": (1e-4, 0.5)}
+"""A range that holds most densities of the streams."""
+LIVELY = {"expected_anomaly_rate": 0.2, "cost_false_negative": 3.0}
+"""With these the threshold moves from the first label on."""
+OPEN = {"profile": "paper", "learn_from": "all"}
+
+STREAMS: dict[str, Stream] = {
+    "exp. 1": first(three_gaussians(SEED), 70),
+    "exp. 2": first(sine_band(SEED), 70),
+    "1 feature": clusters(SEED, 70, 1),
+    "5 features": clusters(SEED, 60, 5),
+    "holes": with_holes(clusters(SEED, 60, 3), SEED),
+    "repeats": with_repeats(first(three_gaussians(SEED + 1), 70)),
+    "units": in_units(first(three_gaussians(SEED + 2), 70), 1e-3, 1e3),
+}
+
+
+def config_for(stream: Stream, **settings: Any) -> DetectorConfig:
+    return DetectorConfig(n_features=stream[0].shape[1], **settings)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("profile", ["default", "paper"])
+def test_both_profiles_on_every_stream(profile, name):
+    X, anomalous = STREAMS[name]
+    print(f"seed {SEED}")
+    settings = {"warmup": 16, **LIVELY} if profile == "default" else G
+    config = config_for(STREAMS[name], profile=profile, **settings)
+    labels = labels_at_once(anomalous) if profile == "paper" else labels_late(anomalous, SEED)
+    run = InStep(config, NaiveDetector(config))
+    run.run(X, labels)
+    assert run.core.describe()["n_learned"] > 40
+    assert len({row.threshold for row in run.oracle.rows}) > 5
+
+
+FEW = {"max_nodes": 7}
+"""Where the threshold or the scaling matters, a small tree will do."""
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "learn_from decided_normal": {"learn_from": "decided_normal", **LIVELY},
+    "learn_from labelled_normal": {"learn_from": "labelled_normal", "scaling": "none"},
+    "diagonal": {"family": "gaussian_diagonal"},
+    "eg": {"mixture": "eg", **LIVELY},
+    "hindsight": {"threshold": "hindsight", **FEW, **LIVELY},
+    "ogd": {"threshold": "ogd", **FEW, "cost_false_negative": 2.0, "cost_false_positive": 0.5, **G},
+    "fixed": {"threshold": "fixed", "threshold_value": 4.0, **FEW},
+    "costs": {"cost_false_negative": 5.0, "expected_anomaly_rate": 0.2, "labels_trusted": True, **FEW},
+    "long rounds": {"round_growth": 0.2, "max_round": 16, **LIVELY},
+    "given scaling": {"scaling": {"location": [0.5, 0.5], "scale": [2.0, 0.5]}, **FEW},
+    "even number of nodes": {"max_nodes": 6, **LIVELY},
+    "long rounds, eg": {"round_growth": 0.2, "mixture": "eg"},
+    "paper, diagonal": {**OPEN, "family": "gaussian_diagonal", **G},
+    "paper, soft-Bayes": {**OPEN, "mixture": "soft_bayes", "threshold": "weighted"},
+    "paper, decided_normal": {**OPEN, "learn_from": "decided_normal", "threshold": "fixed", "threshold_value": 3.0},
+    "paper, auto scaling": {**OPEN, "scaling": "auto", "beta": 1.5, "xi": 0.5, "round_growth": 0.1},
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_option_with_late_labels(option):
+    stream = first(three_gaussians(SEED + 3), 60)
+    print(f"seed {SEED + 3}")
+    settings = OPTIONS[option]
+    scaled = "profile" not in settings and "scaling" not in settings
+    config = config_for(stream, **settings, **({"warmup": 12} if scaled else {}))
+    InStep(config, NaiveDetector(config)).run(stream[0], labels_late(stream[1], SEED))
+
+
+@pytest.mark.parametrize("family", ["gaussian", "gaussian_diagonal"])
+@pytest.mark.parametrize("profile", ["default", "paper"])
+def test_samples_with_holes_that_are_retracted(profile, family):
+    stream = with_holes(first(three_gaussians(SEED + 4), 60), SEED, share=0.3)
+    config = config_for(stream, profile=profile, family=family, learn_from="all", **LIVELY)
+    InStep(config, NaiveDetector(config)).run(stream[0], labels_late(stream[1], SEED, share=0.9))
+
+
+BATCHED: dict[str, tuple[int, dict[str, Any]]] = {
+    "default": (225, {"max_nodes": 15, **LIVELY}),
+    "growing rounds": (100, {"round_growth": 0.1, **LIVELY}),
+    "paper": (120, {**OPEN, "round_growth": 0.1}),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_batches_of_any_cut(name):
+    seed, (length, settings) = SEED + 5, BATCHED[name]
+    print(f"seed {seed}")
+    X, anomalous = first(three_gaussians(seed), length)
+    rng = np.random.default_rng(seed)
+    cuts = sorted({0, *rng.integers(1, len(X), size=12).tolist(), len(X)})
+    labels: dict[int, Any] = {}
+    for at, pairs in labels_late(anomalous, seed).items():  # labels come between two batches
+        cut = next((c for c in cuts if c >= at), len(X))
+        labels.setdefault(cut, []).extend(pairs)
+    config = config_for((X, anomalous), **settings)
+    InStep(config, NaiveDetector(config)).run(X, labels, cuts)
+
+
+@pytest.mark.parametrize("learn_from", ["all", "decided_normal", "labelled_normal"])
+def test_labels_given_during_the_warm_up(learn_from):
+    stream = first(three_gaussians(SEED + 6), 50)
+    config = config_for(stream, learn_from=learn_from, **LIVELY)
+    InStep(config, NaiveDetector(config)).run(stream[0], labels_at_once(stream[1]))
+
+
+@pytest.mark.parametrize(("rule", "costs"), [("weighted", (4.0, 0.5)), ("hindsight", (1.0, 1.0))])
+def test_thresholds_over_more_scores_and_labels_than_they_keep(rule, costs):
+    print(f"seed {SEED}")
+    rng = np.random.default_rng(SEED)
+    settings = {"cost_false_negative": costs[0], "cost_false_positive": costs[1]}
+    config = DetectorConfig(n_features=1, threshold=rule, **settings)
+    fast, naive = threshold_of(config, 0.0), NAIVE_THRESHOLDS[rule](config, 0.0)
+    anomalous = rng.random(WINDOW + 300) < 0.2
+    scores = np.round(rng.normal(size=len(anomalous)) + 2 * anomalous, 2)  # with ties
+    assert len(scores) // 2 > CAPACITY
+    for start in range(0, len(scores), 130):
+        burst = range(start, min(start + 130, len(scores)))
+        for score in scores[burst.start : burst.stop].tolist():
+            close("threshold", start, fast.pass_by(np.array([score])), [naive.value])
+            naive.see(score)
+        for seq in burst[::2]:
+            for threshold in (fast, naive):
+                threshold.label(seq, float(scores[seq]), 1 if anomalous[seq] else -1)
+        fast.settle()
+        naive.refit()
+        close("threshold", burst.stop, fast.value, naive.value)
