@@ -1,0 +1,224 @@
+"""What a store of streams promises, whatever keeps it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, Self
+
+# Lua and JSON clients count in doubles: up to here every whole number is exact in all of them.
+MAX_SEQ = 2**53 - 1
+
+NO_LABELS: Mapping[int, bytes] = {}
+
+
+class StoreError(Exception):
+    """Base of everything a store raises on purpose."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be used now: nothing is known to have changed, and trying again may work."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class StaleWriter(StoreError):
+    """The stream has moved on: the writer's copy is not the newest one."""
+
+    def __init__(self, stream: str, expected: "Position", actual: "Position") -> None:
+        super().__init__(f"stream {stream!r}: the writer stands at {expected}, the store at {actual}")
+        self.stream, self.expected, self.actual = stream, expected, actual
+
+
+class StreamNotFound(StoreError):
+    """There is no such stream."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(f"stream {stream!r} does not exist")
+        self.stream = stream
+
+
+class StoreCorrupt(StoreError):
+    """A part of what was stored is gone or damaged; `gap` says which."""
+
+    def __init__(self, stream: str | None, gap: str) -> None:
+        super().__init__(gap if stream is None else f"stream {stream!r}: {gap}")
+        self.stream, self.gap = stream, gap
+
+
+class Position(NamedTuple):
+    """Where an event stands in a stream's log: a batch at (seq of its last sample, 0), what follows at sub 1, 2, ..."""
+
+    seq: int
+    sub: int
+
+    def __str__(self) -> str:
+        return f"{self.seq}-{self.sub}"
+
+    @classmethod
+    def parse(cls, text: bytes) -> Self:
+        """Read what `str` wrote."""
+        seq, _, sub = text.partition(b"-")
+        return cls(int(seq), int(sub))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event of the log: a batch of samples (first_seq is set) or a label event."""
+
+    position: Position
+    body: bytes
+    first_seq: int | None = None
+    ids: tuple[str, ...] = ()
+
+    def holds(self, seq: int) -> bool:
+        """Tell whether the sample is in this batch."""
+        return self.first_seq is not None and self.first_seq <= seq <= self.position.seq
+
+    def named_samples(self) -> Iterator[tuple[str, int]]:
+        """Give (id, seq) of each sample that has a client id."""
+        return ((name, seq) for seq, name in enumerate(self.ids, self.first_seq or 0) if name)
+
+    def follows(self, position: Position) -> bool:
+        """Tell whether this entry comes right after `position`, with nothing missing in between."""
+        if self.first_seq is None:
+            return self.position == (position.seq, position.sub + 1)
+        return self.first_seq == position.seq + 1 <= self.position.seq and self.position.sub == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state of a stream after the event at `position`."""
+
+    position: Position
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSize:
+    """What one stream takes; bytes of bodies alone."""
+
+    log_entries: int
+    log_bytes: int
+    snapshot_bytes: int
+
+
+class Store(Protocol):
+    """Keeps a snapshot, a log, an index of client ids and the labelled records of every stream.
+
+    Any verb may raise StoreUnavailable. Verbs that write change everything they name or nothing, and may be repeated
+    after a lost answer. Reading verbs answer "nothing" for a stream that does not exist, unless they say otherwise.
+    """
+
+    async def open(self) -> None:
+        """Take what the store needs; may be tried again after StoreUnavailable."""
+
+    async def close(self) -> None:
+        """Give it back; calls that wait are answered first."""
+
+    async def check(self) -> list[str]:
+        """Make sure that the store answers; return warnings about how it is set up."""
+
+    async def create(self, stream: str, snapshot: Snapshot) -> bool:
+        """Begin a stream whose head is the snapshot; False, and nothing changed, if it exists."""
+
+    async def append(self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
+        """Add an entry if the log's head is `after`, with its ids and the newest records of labelled samples.
+
+        Raises StaleWriter, StreamNotFound; ValueError if the entry does not follow `after`.
+        """
+
+    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int) -> None:
+        """Replace the snapshot, then trim the entries up to it that end before `keep_from_seq`, their ids and labels.
+
+        Raises StaleWriter if the stored snapshot is newer or the log does not reach this one, StreamNotFound.
+        """
+
+    async def replace(self, stream: str, after: Position, snapshot: Snapshot) -> None:
+        """Go on from a foreign state: if the head is `after`, clear log, ids and labels, and stand at the snapshot.
+
+        Raises StaleWriter, StreamNotFound; ValueError if the snapshot does not stand later than `after`.
+        """
+
+    async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
+        """Read the snapshot and the head. Raises StoreCorrupt if the log does not lead from one to the other."""
+
+    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
+        """Read up to `limit` entries that stand later than `after`, in order."""
+
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
+        """Read the distinct batches that hold these samples, in order; unknown samples are left out."""
+
+    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
+        """Give the newest seq of each known client id."""
+
+    async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the records of those samples that were labelled."""
+
+    async def delete(self, stream: str) -> bool:
+        """Forget a stream, damaged ones too; False if there was none."""
+
+    async def streams(self, after: str, limit: int) -> list[str]:
+        """List up to `limit` streams whose names come after `after`, in order."""
+
+    async def size(self, stream: str) -> StreamSize:
+        """Measure a stream. Raises StreamNotFound."""
+
+
+def check_append(after: Position, entry: Entry, labels: Mapping[int, bytes]) -> None:
+    """Refuse an entry that no store could keep faithfully."""
+    if not entry.follows(after):
+        raise ValueError(f"an entry at {entry.position}, first_seq {entry.first_seq}, does not follow {after}")
+    check_position(entry.position)
+    if entry.ids and len(entry.ids) != entry.position.seq - (entry.first_seq or 0) + 1:
+        raise ValueError(f"{len(entry.ids)} ids do not fit the batch {entry.first_seq} to {entry.position.seq}")
+    if any(not 1 <= seq <= entry.position.seq for seq in labels):
+        raise ValueError(f"labels must be for seqs 1 to {entry.position.seq}")
+
+
+def check_replace(after: Position, snapshot: Snapshot) -> None:
+    """Refuse a snapshot that would take a stream's position back."""
+    check_position(snapshot.position)
+    if snapshot.position <= after:
+        raise ValueError(f"a replacing snapshot at {snapshot.position} does not stand later than {after}")
+
+
+def check_position(position: Position) -> None:
+    """Refuse numbers that some store would round."""
+    if not (0 <= position.seq <= MAX_SEQ and 0 <= position.sub <= MAX_SEQ):
+        raise ValueError(f"position {position} is outside 0 .. {MAX_SEQ}")
+
+
+def last_trimmable(snapshot: Position, keep_from_seq: int) -> Position:
+    """Give the position up to which the log may go, inclusive."""
+    return min(snapshot, Position(keep_from_seq - 1, MAX_SEQ))
+
+
+def possible_seqs(seqs: Iterable[int]) -> list[int]:
+    """Sort the distinct seqs that a sample can have: others, however large, are merely unknown."""
+    return sorted({int(seq) for seq in seqs if 1 <= seq <= MAX_SEQ})
+
+
+def collect_batches(seqs: Sequence[int], next_batch: Callable[[int], Entry | None]) -> list[Entry]:
+    """Gather the batches that hold rising `seqs`, where next_batch(seq) is the first one that ends at or after seq."""
+    found: list[Entry] = []
+    for seq in seqs:
+        if found and found[-1].holds(seq):
+            continue
+        entry = next_batch(seq)
+        if entry is None:
+            break
+        if entry.holds(seq):
+            found.append(entry)
+    return found
+
+
+def find_gap(snapshot: Position, head: Position, first: Entry | None, last: Position | None) -> str | None:
+    """Name what is missing between snapshot and head, given the first entry after the snapshot and the last of all."""
+    if first is None and head != snapshot:
+        return f"the log from the snapshot at {snapshot} to the head at {head} is missing"
+    if first is not None and not first.follows(snapshot):
+        return f"the snapshot ends at {snapshot}, the log goes on at {first.first_seq or first.position}"
+    if last is not None and last != head:
+        return f"the log ends at {last}, its head should be {head}"
+    return None

@@ -1,0 +1,22 @@
+"""The names of the keys in Redis. The braces put all keys of a stream in one slot of a cluster."""
+
+from typing import NamedTuple
+
+PREFIX = "itan:1:"
+# A sorted set of all stream names, each with score 0, so that they can be listed in order, page by page.
+STREAMS = f"{PREFIX}streams"
+
+
+class StreamKeys(NamedTuple):
+    """The keys of one stream, in the order in which every script takes them."""
+
+    meta: str
+    snapshot: str
+    log: str
+    ids: str
+    labels: str
+
+
+def stream_keys(stream: str) -> StreamKeys:
+    """Name the keys of a stream."""
+    return StreamKeys(*(f"{PREFIX}{{{stream}}}:{part}" for part in ("meta", "snap", "log", "ids", "labels")))

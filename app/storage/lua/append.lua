@@ -1,0 +1,47 @@
+-- Add an entry if the head is where the writer thinks it is.
+-- ARGV: after, position, body, first seq ('' for a label event), packed ids ('' for none), then seq, label, seq, label, ...
+local meta, _, log, ids, labels = unpack(KEYS)
+local after, position, body, first, packed = unpack(ARGV, 1, 5)
+
+-- Lua can hand over some 8,000 values in one call.
+local function put(key, list, from)
+  local added = 0
+  for i = from, #list, 2000 do
+    added = added + redis.call('HSET', key, unpack(list, i, math.min(i + 1999, #list)))
+  end
+  return added
+end
+
+local function seqs_by_id()
+  local list, seq = {}, tonumber(first)
+  for offset, id in ipairs(cmsgpack.unpack(packed)) do
+    if id ~= '' then
+      list[#list + 1] = id
+      list[#list + 1] = string.format('%.0f', seq + offset - 1) -- tostring rounds to 14 digits
+    end
+  end
+  return list
+end
+
+local head = redis.call('HGET', meta, 'head')
+if not head then
+  return {'missing'}
+end
+if head ~= after then
+  local last = redis.call('XRANGE', log, position, position)[1]
+  local repeated = head == position and last and last[2][2] == body
+  return {repeated and 'ok' or 'stale', head}
+end
+
+-- XADD comes first: a full server refuses it, and nothing has changed yet.
+redis.call('XADD', log, position, 'b', body, 'f', first, 'i', packed)
+redis.call('HSET', meta, 'head', position)
+redis.call('HINCRBY', meta, 'entries', 1)
+redis.call('HINCRBY', meta, 'bytes', #body)
+if packed ~= '' then
+  redis.call('HINCRBY', meta, 'ids', put(ids, seqs_by_id(), 1))
+end
+if #ARGV > 5 then
+  redis.call('HINCRBY', meta, 'labels', put(labels, ARGV, 6))
+end
+return {'ok'}

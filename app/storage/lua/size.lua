@@ -1,0 +1,6 @@
+-- Measure a stream.
+local entries, bytes = unpack(redis.call('HMGET', KEYS[1], 'entries', 'bytes'))
+if not entries then
+  return {'missing'}
+end
+return {'ok', entries, bytes, redis.call('STRLEN', KEYS[2])}

@@ -1,0 +1,246 @@
+"""A store in Redis or Valkey, for many processes and machines."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+
+from app.storage.base import (
+    NO_LABELS,
+    Entry,
+    Position,
+    Snapshot,
+    StaleWriter,
+    StoreCorrupt,
+    StreamNotFound,
+    StreamSize,
+    check_append,
+    check_position,
+    check_replace,
+    find_gap,
+    last_trimmable,
+    possible_seqs,
+)
+from app.storage.keys import STREAMS, stream_keys
+from app.storage.redis_pipe import RedisPipe, Script, read_script
+
+# A verb waits for at most about (retries + 1) times the socket timeout; both can be set in the URL's query.
+CONNECTION_DEFAULTS = {"socket_timeout": 2.0, "socket_connect_timeout": 1.0, "max_connections": 16, "timeout": 5.0}
+RETRIES = 1
+# A single lane makes waiting appends share a pipeline; reads may be long, so they pass each other.
+APPEND_LANES, APPEND_GROUP = 1, 128
+OTHER_LANES, OTHER_GROUP = 8, 16
+# The server does nothing else while it answers one command, so big questions are put in parts.
+SEQS_PER_STEP = 256
+FIELDS_PER_STEP = 10_000
+
+
+class RedisStore:
+    """Keeps streams in Redis: one script a verb, one round trip a script."""
+
+    def __init__(self, url: str) -> None:
+        retry = Retry(ExponentialBackoff(cap=0.2, base=0.05), RETRIES)
+        pool = BlockingConnectionPool.from_url(url, retry=retry, protocol=2, **CONNECTION_DEFAULTS)
+        self._client = Redis.from_pool(pool)
+        self._appends = RedisPipe(self._client, APPEND_LANES, APPEND_GROUP)
+        self._others = RedisPipe(self._client, OTHER_LANES, OTHER_GROUP)
+        self._scripts: dict[str, Script] = {}
+
+    async def open(self) -> None:
+        """Make sure that the server answers."""
+        await self._others.send("PING")
+
+    async def close(self) -> None:
+        """Wait for answers and close the connections."""
+        await self._appends.close()
+        await self._others.close()
+        await self._client.aclose()
+
+    async def check(self) -> list[str]:
+        """Ask the server how it is set up."""
+        memory = await self._others.send("INFO", "memory")
+        persistence = await self._others.send("INFO", "persistence")
+        replication = await self._others.send("INFO", "replication")
+        return list(_warn({**memory, **persistence, **replication}))
+
+    async def create(self, stream: str, snapshot: Snapshot) -> bool:
+        """Begin a stream; it is listed before it exists, and again after, in case it was being deleted meanwhile."""
+        check_position(snapshot.position)
+        await self._list(stream)
+        reply = await self._run("create", stream, uuid4().hex, str(snapshot.position), snapshot.body)
+        await self._list(stream)
+        _accept(reply, stream, snapshot.position)
+        return _status(reply) == "ok"
+
+    async def append(self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
+        """Add an entry at the head."""
+        check_append(after, entry, labels)
+        packed = msgspec.msgpack.encode(entry.ids) if entry.ids else b""
+        first = "" if entry.first_seq is None else int(entry.first_seq)
+        fields = chain.from_iterable((int(seq), body) for seq, body in labels.items())
+        arguments = (str(after), str(entry.position), entry.body, first, packed, *fields)
+        reply = await self._appends.run(self._script("append"), stream_keys(stream), *arguments)
+        _accept(reply, stream, after)
+
+    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int) -> None:
+        """Replace the snapshot and trim, step by step."""
+        check_position(snapshot.position)
+        reply = await self._run("save", stream, str(snapshot.position), snapshot.body)
+        _accept(reply, stream, snapshot.position)
+        last = last_trimmable(snapshot.position, keep_from_seq)
+        while last.seq >= 0 and _status(await self._run("trim", stream, str(last))) == "more":
+            pass
+
+    async def replace(self, stream: str, after: Position, snapshot: Snapshot) -> None:
+        """Go on from a foreign state."""
+        check_replace(after, snapshot)
+        reply = await self._run("replace", stream, str(after), str(snapshot.position), snapshot.body)
+        _accept(reply, stream, after)
+
+    async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
+        """Read the snapshot and the head, and make sure that nothing is gone."""
+        reply = await self._run("load", stream)
+        if _status(reply) == "missing":
+            return None
+        _accept(reply, stream, Position(0, 0))
+        return _verify(stream, *reply[1:])
+
+    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
+        """Read a page of the log."""
+        if limit <= 0:
+            return []
+        _, rows = await self._run("entries", stream, str(after), limit)
+        return [_as_entry(row) for row in rows]
+
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
+        """Read the batches that hold these samples."""
+        found: dict[Position, Entry] = {}
+        for part in _parts(possible_seqs(seqs), SEQS_PER_STEP):
+            _, rows = await self._run("holding", stream, *part)
+            found.update((entry.position, entry) for entry in map(_as_entry, rows))
+        return list(found.values())
+
+    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
+        """Give the seqs of known ids."""
+        known = await self._look_up(stream_keys(stream).ids, ids)
+        return {name: int(seq) for name, seq in known}
+
+    async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the records of labelled samples."""
+        return dict(await self._look_up(stream_keys(stream).labels, possible_seqs(seqs)))
+
+    async def delete(self, stream: str) -> bool:
+        """Forget a stream; if another was created meanwhile, that one stays listed."""
+        reply = await self._run("delete", stream)
+        await self._others.send("ZREM", STREAMS, stream)
+        if await self._others.send("EXISTS", stream_keys(stream).meta):
+            await self._list(stream)
+        return _status(reply) == "ok"
+
+    async def streams(self, after: str, limit: int) -> list[str]:
+        """List names in order, without those whose creation or deletion was cut short."""
+        found: list[str] = []
+        while len(found) < limit:
+            wanted = limit - len(found)
+            page = await self._list_page(after, wanted)
+            found += [name for name in page if await self._others.send("EXISTS", stream_keys(name).meta)]
+            if len(page) < wanted:
+                break
+            after = page[-1]
+        return found
+
+    async def size(self, stream: str) -> StreamSize:
+        """Measure a stream."""
+        reply = await self._run("size", stream)
+        _accept(reply, stream, Position(0, 0))
+        return StreamSize(*(int(number) for number in reply[1:]))
+
+    async def _run(self, verb: str, stream: str, *arguments: Any) -> list[Any]:
+        reply: list[Any] = await self._others.run(self._script(verb), stream_keys(stream), *arguments)
+        return reply
+
+    def _script(self, verb: str) -> Script:
+        if verb not in self._scripts:
+            self._scripts[verb] = read_script(verb)
+        return self._scripts[verb]
+
+    async def _look_up(self, key: str, fields: Sequence[Any]) -> list[tuple[Any, bytes]]:
+        known: list[tuple[Any, bytes]] = []
+        for part in _parts(fields, FIELDS_PER_STEP):
+            values = await self._others.send("HMGET", key, *part)
+            known += [pair for pair in zip(part, values, strict=True) if pair[1] is not None]
+        return known
+
+    async def _list(self, stream: str) -> None:
+        await self._others.send("ZADD", STREAMS, 0, stream)
+
+    async def _list_page(self, after: str, limit: int) -> list[str]:
+        least = f"({after}" if after else "-"
+        page = await self._others.send("ZRANGEBYLEX", STREAMS, least, "+", "LIMIT", 0, limit)
+        return [name.decode() for name in page]
+
+
+def _status(reply: list[Any]) -> str:
+    status: str = reply[0].decode()
+    return status
+
+
+def _accept(reply: list[Any], stream: str, expected: Position) -> None:
+    """Raise what a script refused."""
+    match _status(reply):
+        case "missing":
+            raise StreamNotFound(stream)
+        case "stale":
+            raise StaleWriter(stream, expected, Position.parse(reply[1]))
+        case "corrupt":
+            raise StoreCorrupt(stream, "its head is missing, though other parts of it are there")
+
+
+def _as_entry(row: list[Any]) -> Entry:
+    _, body, _, first, _, packed = row[1]
+    ids = msgspec.msgpack.decode(packed, type=tuple[str, ...]) if packed else ()
+    return Entry(Position.parse(row[0]), body, int(first) if first else None, ids)
+
+
+def _verify(
+    stream: str, head: bytes, position: bytes, body: bytes | None, first: Any, last: bytes | None, *counts: Any
+) -> tuple[Snapshot, Position]:
+    if body is None:
+        raise StoreCorrupt(stream, f"the snapshot at {position.decode()} is missing, its log is at {head.decode()}")
+    snapshot = Snapshot(Position.parse(position), body)
+    newest = None if last is None else Position.parse(last)
+    gap = find_gap(snapshot.position, Position.parse(head), first and _as_entry(first), newest)
+    if gap or (gap := _find_loss(counts)):
+        raise StoreCorrupt(stream, gap)
+    return snapshot, Position.parse(head)
+
+
+def _find_loss(counts: Sequence[Any]) -> str | None:
+    """Compare what should be there with what is: an evicted key is empty, and a later write fills it in part."""
+    for name, expected, actual in zip(("log", "id index", "label index"), counts[::2], counts[1::2], strict=True):
+        if int(expected) != int(actual):
+            return f"the {name} has {int(actual)} entries where {int(expected)} were written"
+    return None
+
+
+def _warn(info: Mapping[str, Any]) -> Iterable[str]:
+    policy = info.get("maxmemory_policy", "noeviction")
+    if policy.startswith("allkeys"):
+        yield f"Redis may evict streams when its memory is full (maxmemory-policy {policy}): set noeviction"
+    if not info.get("aof_enabled"):
+        yield "Redis keeps no append-only file: acknowledged events do not survive its restart (set appendonly yes)"
+    if info.get("aof_last_write_status", "ok") != "ok":
+        yield "Redis cannot write its append-only file"
+    if info.get("role", "master") != "master":
+        yield "Redis is a replica: it cannot be written to"
+
+
+def _parts(items: Iterable[Any], size: int) -> Iterable[list[Any]]:
+    remaining = iter(items)
+    while part := list(islice(remaining, size)):
+        yield part

@@ -1,0 +1,140 @@
+"""Sends commands to Redis in pipelines: those that wait go out together, and no caller can disturb the connection."""
+
+import asyncio
+from collections import deque
+from hashlib import sha1
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as DisconnectedError
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+
+from app.storage.base import StoreCorrupt, StoreError, StoreUnavailable
+
+# What a server answers while it cannot serve for now, by the first word.
+PASSING_ERRORS = frozenset(
+    (
+        "BUSY",
+        "CLUSTERDOWN",
+        "LOADING",
+        "MASTERDOWN",
+        "MISCONF",
+        "NOAUTH",
+        "NOPERM",
+        "NOREPLICAS",
+        "OOM",
+        "READONLY",
+        "TRYAGAIN",
+        "UNKILLABLE",
+    )
+)
+LUA = Path(__file__).parent / "lua"
+
+
+class Script(NamedTuple):
+    """A Lua script, known to the server by its digest."""
+
+    text: bytes
+    digest: str
+
+
+class Command(NamedTuple):
+    """What to send, what to send if the server does not know the script, and who waits for the answer."""
+
+    words: tuple[Any, ...]
+    in_full: tuple[Any, ...]
+    answer: "asyncio.Future[Any]"
+
+
+def read_script(name: str) -> Script:
+    """Read lua/<name>.lua."""
+    text = (LUA / f"{name}.lua").read_bytes()
+    return Script(text, sha1(text, usedforsecurity=False).hexdigest())
+
+
+class RedisPipe:
+    """Up to `lanes` pipelines at a time; a command that finds all of them under way waits and shares the next."""
+
+    def __init__(self, client: Redis, lanes: int, group_limit: int) -> None:
+        self._client, self._lanes, self._group_limit = client, lanes, group_limit
+        self._waiting: deque[Command] = deque()
+        self._senders: set[asyncio.Task[None]] = set()
+
+    async def run(self, script: Script, keys: tuple[str, ...], *arguments: Any) -> Any:
+        """Run a script by its digest, or by its text if the server has forgotten it."""
+        rest = (len(keys), *keys, *arguments)
+        return await self._enqueue(("EVALSHA", script.digest, *rest), ("EVAL", script.text, *rest))
+
+    async def send(self, *words: Any) -> Any:
+        """Send one plain command."""
+        return await self._enqueue(words, words)
+
+    async def close(self) -> None:
+        """Wait for the answers that are still to come."""
+        while self._senders:
+            await asyncio.wait(self._senders)
+
+    def _enqueue(self, words: tuple[Any, ...], in_full: tuple[Any, ...]) -> "asyncio.Future[Any]":
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting.append(Command(words, in_full, answer))
+        if len(self._senders) < self._lanes:
+            self._senders.add(asyncio.create_task(self._drain()))
+        return answer
+
+    async def _drain(self) -> None:
+        while group := self._take_group():
+            try:
+                answers = await self._exchange(group)
+            except Exception as error:
+                answers = [error] * len(group)
+            for command, answer in zip(group, answers, strict=True):
+                _resolve(command.answer, answer)
+        # Not in a callback of the task: a command that comes in between would wait for a sender that has ended.
+        self._senders.remove(asyncio.current_task())  # type: ignore[arg-type]
+
+    def _take_group(self) -> list[Command]:
+        group: list[Command] = []
+        while self._waiting and len(group) < self._group_limit:
+            command = self._waiting.popleft()
+            if not command.answer.cancelled():
+                group.append(command)
+        return group
+
+    async def _exchange(self, group: list[Command]) -> list[Any]:
+        answers = await self._send([command.words for command in group])
+        unknown = [place for place, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+        if unknown:  # the others ran: only these go again
+            again = await self._send([group[place].in_full for place in unknown])
+            for place, answer in zip(unknown, again, strict=True):
+                answers[place] = answer
+        return answers
+
+    async def _send(self, commands: list[tuple[Any, ...]]) -> list[Any]:
+        pipeline = self._client.pipeline(transaction=False)
+        for words in commands:
+            pipeline.execute_command(*words)
+        return await pipeline.execute(raise_on_error=False)
+
+
+def wrap_error(error: Exception) -> Exception:
+    """Turn the driver's errors into the store's."""
+    if not isinstance(error, (RedisError, OSError, TimeoutError)):
+        return error
+    if not isinstance(error, ResponseError) or isinstance(error, DisconnectedError):
+        return StoreUnavailable(f"Redis: {error or type(error).__name__}")
+    code = error.status_code or str(error).partition(" ")[0]
+    if code in PASSING_ERRORS:
+        return StoreUnavailable(f"Redis: {code}: {error}")
+    if code == "WRONGTYPE":
+        return StoreCorrupt(None, f"Redis: {error}")
+    return StoreError(f"Redis: {error}")
+
+
+def _resolve(future: "asyncio.Future[Any]", answer: Any) -> None:
+    if future.done():  # cancelled meanwhile
+        return
+    if isinstance(answer, Exception):
+        future.set_exception(wrap_error(answer))
+    else:
+        future.set_result(answer)

@@ -1,0 +1,144 @@
+"""A thread that owns an SQLite connection and runs what waits for it as one transaction."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, TypeVar
+
+from app.storage.base import StoreCorrupt, StoreError, StoreUnavailable
+
+T = TypeVar("T")
+Operation = Callable[[sqlite3.Connection], T]
+
+# One slow operation must not hold back the answers of thousands.
+GROUP_LIMIT = 256
+
+
+class Job(NamedTuple):
+    """An operation and the future that waits for its outcome."""
+
+    operation: Operation[Any]
+    future: "asyncio.Future[Any]"
+
+
+class SqliteWorker:
+    """Runs operations in one thread, all that wait in one transaction, each undone alone if it fails."""
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], begin: str) -> None:
+        self._connect, self._begin = connect, begin
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._ended: asyncio.Future[None] | None = None
+
+    async def start(self) -> None:
+        """Open the connection in the thread that will use it."""
+        loop = asyncio.get_running_loop()
+        opened: asyncio.Future[None] = loop.create_future()
+        ended: asyncio.Future[None] = loop.create_future()
+        threading.Thread(target=self._work, args=(loop, opened, ended), daemon=True).start()
+        await opened
+        self._ended = ended
+
+    async def stop(self) -> None:
+        """Finish what waits, then close the connection."""
+        if self._ended is not None:
+            ended, self._ended = self._ended, None
+            self._jobs.put(None)
+            await asyncio.shield(ended)
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run one operation; it takes effect unless this raises."""
+        if self._ended is None:
+            raise StoreUnavailable("the store is closed")
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._jobs.put(Job(operation, future))
+        return await future
+
+    def _work(
+        self, loop: asyncio.AbstractEventLoop, opened: "asyncio.Future[None]", ended: "asyncio.Future[None]"
+    ) -> None:
+        try:
+            connection = self._connect()
+        except Exception as error:
+            _tell(loop, [(opened, wrap_error(error))])
+            return
+        _tell(loop, [(opened, None)])
+        while group := self._take_group():
+            outcomes = self._run_group(connection, group)
+            _tell(loop, [(job.future, outcome) for job, outcome in zip(group, outcomes, strict=True)])
+        connection.close()
+        _tell(loop, [(ended, None)])
+
+    def _take_group(self) -> list[Job]:
+        """Wait for a job and take those behind it; none means the end."""
+        group: list[Job] = []
+        job = self._jobs.get()
+        with suppress(Empty):
+            while job is not None:
+                group.append(job)
+                if len(group) == GROUP_LIMIT:
+                    return group
+                job = self._jobs.get_nowait()
+        if job is None and group:
+            self._jobs.put(None)
+        return group
+
+    def _run_group(self, connection: sqlite3.Connection, group: list[Job]) -> list[object]:
+        try:
+            connection.execute(self._begin)
+            outcomes = [_attempt(connection, job) for job in group]
+            connection.execute("COMMIT")
+        except Exception as error:  # nothing of this group was kept
+            _roll_back(connection)
+            return [wrap_error(error) for _ in group]
+        return outcomes
+
+
+def wrap_error(error: Exception) -> Exception:
+    """Turn the driver's errors into the store's."""
+    match error:
+        case sqlite3.OperationalError():  # full, locked, read-only, no such directory, input/output error
+            return StoreUnavailable(f"SQLite: {error}")
+        case sqlite3.DatabaseError() if type(error) is sqlite3.DatabaseError:
+            return StoreCorrupt(None, f"SQLite: {error}")
+        case sqlite3.Error():
+            return StoreError(f"SQLite: {error}")
+    return error
+
+
+def _attempt(connection: sqlite3.Connection, job: Job) -> object:
+    if job.future.cancelled():
+        return None
+    connection.execute("SAVEPOINT job")
+    try:
+        outcome = job.operation(connection)
+    except Exception as error:
+        if not connection.in_transaction:  # a full disk can undo the work of the whole group
+            raise
+        connection.execute("ROLLBACK TO job")
+        outcome = wrap_error(error)
+    connection.execute("RELEASE job")
+    return outcome
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _tell(loop: asyncio.AbstractEventLoop, outcomes: list[tuple["asyncio.Future[Any]", object]]) -> None:
+    with suppress(RuntimeError):  # the loop is gone, and with it everyone who waited
+        loop.call_soon_threadsafe(_resolve, outcomes)
+
+
+def _resolve(outcomes: list[tuple["asyncio.Future[Any]", object]]) -> None:
+    for future, outcome in outcomes:
+        if future.done():  # cancelled meanwhile
+            continue
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)

@@ -1,0 +1,63 @@
+"""One store of each kind, and servers to keep them in."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from app.storage import open_store
+from app.storage.base import Store
+from tests.servers import PROGRAMS, RedisServer
+
+KINDS = ["memory", "sqlite", *PROGRAMS]
+
+
+@pytest.fixture(scope="session")
+def shared_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RedisServer]]:
+    """Servers that live as long as the session, started when first asked for."""
+    servers: dict[str, RedisServer] = {}
+    yield servers
+    for server in servers.values():
+        server.kill()
+
+
+@pytest.fixture(scope="session")
+def empty_server(shared_servers, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], RedisServer]:
+    """Give the shared server of a kind, with nothing in it."""
+
+    def prepare(kind: str) -> RedisServer:
+        if kind not in shared_servers:
+            shared_servers[kind] = RedisServer(PROGRAMS[kind](), tmp_path_factory.mktemp(kind))
+            shared_servers[kind].start()
+        with Redis.from_url(shared_servers[kind].url) as client:
+            client.flushall()
+        return shared_servers[kind]
+
+    return prepare
+
+
+@pytest.fixture(params=PROGRAMS)
+def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RedisServer]:
+    """A server that the test may kill, with an append-only file."""
+    server = RedisServer(PROGRAMS[request.param](), tmp_path, "--appendonly", "yes", "--appendfsync", "always")
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture(params=KINDS)
+def store_url(request: pytest.FixtureRequest, tmp_path: Path, empty_server) -> str:
+    """The URL of an empty store of each kind."""
+    if request.param in PROGRAMS:
+        return empty_server(request.param).url
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/itan.db"
+
+
+@pytest.fixture
+async def store(store_url: str) -> AsyncIterator[Store]:
+    """An open, empty store."""
+    opened = open_store(store_url)
+    await opened.open()
+    yield opened
+    await opened.close()

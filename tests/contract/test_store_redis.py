@@ -1,0 +1,233 @@
+"""What the Redis store alone promises: it survives what a server can do to it."""
+
+import asyncio
+from itertools import count
+
+import pytest
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from app.storage.base import Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable
+from app.storage.redis import RedisStore
+from tests.servers import PROGRAMS
+
+START = Snapshot(Position(0, 0), b"start")
+
+
+def one(seq: int, body: bytes = b"body") -> Entry:
+    return Entry(Position(seq, 0), body, seq, (f"id {seq}",))
+
+
+@pytest.fixture(params=PROGRAMS)
+def server(request, empty_server):
+    return empty_server(request.param)
+
+
+@pytest.fixture
+def admin(server):
+    """A plain connection, to do to the server what an operator might."""
+    with Redis.from_url(server.url) as client:
+        yield client
+
+
+@pytest.fixture
+async def redis_store(server):
+    store = RedisStore(server.url)
+    await store.open()
+    await store.create("s", START)
+    yield store
+    await store.close()
+
+
+async def append_many(store: RedisStore, names: list[str], seq: int) -> list[object]:
+    calls = (store.append(name, Position(seq - 1, 0), one(seq)) for name in names)
+    return await asyncio.gather(*calls, return_exceptions=True)
+
+
+async def test_scripts_that_the_server_forgot_run_once(redis_store, admin):
+    names = [f"t{number}" for number in range(5)]
+    for name in names:
+        await redis_store.create(name, START)
+    for seq in (1, 2, 3):
+        admin.script_flush()
+        assert await append_many(redis_store, names, seq) == [None] * 5
+        admin.script_flush()
+        assert [(await redis_store.size(name)).log_entries for name in names] == [seq] * 5
+
+
+async def test_waiting_appends_share_a_pipeline(redis_store, admin):
+    names = [f"t{number}" for number in range(50)]
+    await asyncio.gather(*(redis_store.create(name, START) for name in names))
+    before = admin.info("clients")["connected_clients"]
+    reads = admin.info("stats")["total_reads_processed"]
+    assert await append_many(redis_store, names, 1) == [None] * 50
+    assert admin.info("stats")["total_reads_processed"] - reads < 12
+    assert admin.info("clients")["connected_clients"] <= before + 1
+
+
+async def test_a_killed_server_is_unavailable_until_it_is_back(own_server):
+    store = RedisStore(own_server.url)
+    await store.open()
+    await store.create("s", START)
+    await store.append("s", Position(0, 0), one(1))
+    for seq in (1, 2):
+        own_server.kill()
+        for call in (store.append("s", Position(seq, 0), one(seq + 1)), store.load("s"), store.check()):
+            with pytest.raises(StoreUnavailable, match="Redis"):
+                await call
+        own_server.start()
+        assert await store.load("s") == (START, Position(seq, 0))
+        await store.append("s", Position(seq, 0), one(seq + 1))
+    assert await store.entries("s", Position(0, 0), 9) == [one(1), one(2), one(3)]
+    await store.close()
+
+
+async def test_a_server_that_is_not_there_is_unavailable(unused_tcp_port):
+    store = RedisStore(f"redis://127.0.0.1:{unused_tcp_port}")
+    with pytest.raises(StoreUnavailable, match="Redis"):
+        await store.open()
+    await store.close()
+
+
+async def fill_memory(store: RedisStore, admin: Redis) -> int:
+    """Append until the server has no memory left; give the last seq that was taken."""
+    admin.config_set("maxmemory", admin.info("memory")["used_memory"] + 3_000_000)
+    with pytest.raises(StoreUnavailable, match="OOM"):
+        await append_for_ever(store)
+    admin.config_set("maxmemory", admin.info("memory")["used_memory"] - 500_000)  # buffers that go make no room
+    return (await store.load("s"))[1].seq
+
+
+async def append_for_ever(store: RedisStore) -> None:
+    for seq in count():
+        await store.append("s", Position(seq, 0), one(seq + 1, bytes(100_000)), {1: b"%d" % (seq + 1)})
+
+
+@pytest.fixture
+def limited_memory(admin):
+    yield
+    admin.config_set("maxmemory", 0)
+
+
+async def test_a_full_server_changes_nothing_and_deletes(redis_store, admin, limited_memory):
+    await redis_store.create("t", START)
+    last = await fill_memory(redis_store, admin)
+    assert await redis_store.load("s") == (START, Position(last, 0))
+    assert await redis_store.find_ids("s", [f"id {last + 1}"]) == {}
+    assert await redis_store.find_labels("s", [1]) == {1: b"%d" % last}
+    with pytest.raises(StoreUnavailable, match="OOM"):
+        await redis_store.create("u", START)
+    assert await redis_store.delete("s")
+    assert await redis_store.streams("", 9) == ["t"]
+    await redis_store.append("t", Position(0, 0), one(1, bytes(100_000)))
+
+
+async def test_a_full_server_trims_and_heals(redis_store, admin, limited_memory):
+    last = await fill_memory(redis_store, admin)
+    await redis_store.save_snapshot("s", Snapshot(Position(last, 0), b"all"), last)
+    assert await redis_store.entries("s", Position(0, 0), 9) == [one(last, bytes(100_000))]
+    assert await redis_store.load("s") == (Snapshot(Position(last, 0), b"all"), Position(last, 0))
+    await redis_store.append("s", Position(last, 0), one(last + 1, bytes(100_000)))
+
+
+async def test_a_full_server_resets_and_heals(redis_store, admin, limited_memory):
+    last = await fill_memory(redis_store, admin)
+    await redis_store.replace("s", Position(last, 0), Snapshot(Position(last, 1), b"reset"))
+    await redis_store.append("s", Position(last, 1), one(last + 1, bytes(100_000)))
+
+
+@pytest.mark.parametrize(
+    ("keys", "gap"),
+    [
+        (["snap"], "snapshot at 1-0 is missing, its log is at 2-0"),
+        (["log"], "log from the snapshot at 1-0 to the head at 2-0 is missing"),
+        (["meta"], "head is missing"),
+        (["meta", "snap"], "head is missing"),
+        (["meta", "snap", "log", "ids"], "head is missing"),
+        (["ids"], "id index has 0 entries where 2"),
+        (["labels"], "label index has 0 entries where 1"),
+    ],
+)
+async def test_what_was_evicted_is_named(redis_store, admin, keys, gap):
+    await redis_store.append("s", Position(0, 0), one(1))
+    await redis_store.append("s", Position(1, 0), one(2), {1: b"label"})
+    await redis_store.save_snapshot("s", Snapshot(Position(1, 0), b"newer"), 0)
+    admin.delete(*(f"itan:1:{{s}}:{key}" for key in keys))
+    with pytest.raises(StoreCorrupt, match=gap):
+        await redis_store.load("s")
+    if "meta" in keys:
+        with pytest.raises(StoreCorrupt, match="head is missing"):
+            await redis_store.create("s", START)
+    else:
+        assert not await redis_store.create("s", START)
+    assert await redis_store.delete("s")
+    assert await redis_store.create("s", START)
+
+
+async def test_a_log_that_went_while_it_was_written_is_noticed(redis_store, admin):
+    await redis_store.append("s", Position(0, 0), one(1))
+    await redis_store.save_snapshot("s", Snapshot(Position(1, 0), b"newer"), 0)
+    admin.delete("itan:1:{s}:log")
+    await redis_store.append("s", Position(1, 0), one(2))
+    with pytest.raises(StoreCorrupt, match="log has 1 entries where 2 were written"):
+        await redis_store.load("s")
+
+
+async def test_a_key_of_another_type_is_damage(redis_store, admin):
+    admin.delete("itan:1:{s}:log")
+    admin.set("itan:1:{s}:log", "something else")
+    with pytest.raises(StoreCorrupt, match="wrong kind"):
+        await redis_store.append("s", Position(0, 0), one(1))
+
+
+async def test_a_listed_stream_that_was_never_made_is_left_out(redis_store, admin):
+    admin.zadd("itan:1:streams", {"a": 0, "b": 0, "t": 0})
+    await redis_store.create("z", START)
+    assert await redis_store.streams("", 2) == ["s", "z"]
+    assert await redis_store.streams("", 1) == ["s"]
+
+
+async def test_check_warns_of_settings_that_lose_streams(redis_store, admin):
+    assert any("append-only" in warning for warning in await redis_store.check())
+    assert not any("evict" in warning for warning in await redis_store.check())
+    admin.config_set("maxmemory-policy", "allkeys-lru")
+    try:
+        assert any("allkeys-lru" in warning for warning in await redis_store.check())
+    finally:
+        admin.config_set("maxmemory-policy", "noeviction")
+
+
+async def test_a_storm_of_cancelled_calls_leaves_every_answer_with_its_caller(redis_store):
+    for name in "ab":
+        await redis_store.create(name, Snapshot(Position(0, 0), name.encode()))
+    calls = [asyncio.create_task(redis_store.load(name)) for _ in range(300) for name in "ab"]
+    for turn, call in enumerate(calls):
+        if turn % 3 == 0:
+            call.cancel()
+        if turn % 7 == 0:
+            await asyncio.sleep(0)
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    for name, answer in zip("ab" * 300, answers, strict=True):
+        assert isinstance(answer, asyncio.CancelledError) or answer[0].body == name.encode()
+    for name in "ab" * 50:
+        assert (await redis_store.load(name))[0].body == name.encode()
+
+
+async def test_a_repeated_creation_is_known_by_its_token(redis_store, monkeypatch):
+    class Token:
+        hex = "the same call, sent again"
+
+    monkeypatch.setattr("app.storage.redis.uuid4", Token)
+    assert await redis_store.create("t", START)
+    assert await redis_store.create("t", START)
+    monkeypatch.undo()
+    assert not await redis_store.create("t", START)
+
+
+async def test_server_errors_are_sorted_into_passing_and_lasting():
+    from app.storage.redis_pipe import wrap_error
+
+    for words in ("BUSY Redis is busy running a script", "MISCONF errors writing to the AOF file", "TRYAGAIN later"):
+        assert isinstance(wrap_error(ResponseError(words)), StoreUnavailable)
+    assert not isinstance(wrap_error(ResponseError("ERR unknown command")), StoreUnavailable)
+    assert isinstance(wrap_error(TimeoutError()), StoreUnavailable)
