@@ -1,0 +1,110 @@
+"""/density: the learned density at points, as a model, and as a grid."""
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.api.bodies import media_type, read_body
+from app.api.queries import STREAM, InvalidQuery, read_query, stream_in, text_in, whole_in
+from app.api.routing import JSON, Route, operation, ref
+from app.api.sample_bodies import read_points
+from app.api.service import service_of
+from app.security import Scope
+from app.streams.reading import log_density
+from core import DetectorConfig
+
+_ENCODER = msgspec.json.Encoder()
+GRID_SIZES = (2, 256, 64)
+
+
+async def post_density(request: Request) -> Response:
+    """Give the log density at points; nothing is learned."""
+    service = service_of(request)
+    stream = stream_in(read_query(request, "stream"))
+    service.keys.permit(request, Scope.READ, stream)
+    media_type(request, JSON)
+    points = read_points(await read_body(request, service.settings.max_body_bytes))
+    async with service.registry.reading(stream) as session:
+        values = await log_density(session, points)
+    return answer({"stream": stream, "log_density": values})
+
+
+async def get_density(request: Request) -> Response:
+    """Give the model: nodes, hyperplanes, weights, means, covariances."""
+    service = service_of(request)
+    stream = stream_in(read_query(request, "stream"))
+    service.keys.permit(request, Scope.READ, stream)
+    async with service.registry.reading(stream) as session:
+        detector = (await session.readable()).detector
+        return answer({"stream": stream, "n_seen": detector.n_seen, **detector.describe()})
+
+
+async def get_grid(request: Request) -> Response:
+    """Give the marginal log density of two features on a grid."""
+    service = service_of(request)
+    query = read_query(request, "stream", "x", "y", "size")
+    stream, size = stream_in(query), whole_in(query, "size", *GRID_SIZES)
+    service.keys.permit(request, Scope.READ, stream)
+    async with service.registry.reading(stream) as session:
+        detector = (await session.readable()).detector
+        i, j = (feature_in(query, name, detector.config) for name in ("x", "y"))
+        if i == j:
+            raise InvalidQuery("y", query["y"], "another feature than x")
+        x_values, y_values, values = detector.density_grid(i, j, size)
+    axes = {"x": query["x"], "y": query["y"], "x_values": x_values.tolist(), "y_values": y_values.tolist()}
+    return answer({"stream": stream, **axes, "log_density": values.tolist()})
+
+
+def feature_in(query: dict[str, str], parameter: str, config: DetectorConfig) -> int:
+    """Give the index of the feature that a parameter names; features without names go by their number from 0."""
+    if config.features is not None:
+        names = [feature.name for feature in config.features]
+    else:
+        names = [str(i) for i in range(config.n_features)]
+    name = text_in(query, parameter)
+    if name not in names:
+        raise InvalidQuery(
+            parameter, name, f"a feature of the stream: {', '.join(names[:8])}{', ...' * (len(names) > 8)}"
+        )
+    return names.index(name)
+
+
+def answer(document: dict[str, Any]) -> Response:
+    """Write an answer."""
+    return Response(_ENCODER.encode(document), media_type=JSON)
+
+
+STREAM_QUERY = {"stream": (STREAM, "the stream")}
+FEATURE = {"type": "string"}
+GRID_QUERY = {
+    **STREAM_QUERY,
+    "x": (FEATURE, "name of a feature, or its number where features have no names"),
+    "y": (FEATURE, "another feature"),
+    "size": ({"type": "integer", "minimum": 2, "maximum": 256, "default": 64}, "points along each axis"),
+}
+
+ROUTES = [
+    Route(
+        "POST",
+        "/density",
+        post_density,
+        summary="Get the log density at points",
+        operation=operation(query=STREAM_QUERY, body={JSON: ref("DensityBody")}, answer={JSON: ref("DensityAnswer")}),
+    ),
+    Route(
+        "GET",
+        "/density",
+        get_density,
+        summary="Get the learned model",
+        operation=operation(query=STREAM_QUERY, answer={JSON: ref("Model")}),
+    ),
+    Route(
+        "GET",
+        "/density/grid",
+        get_grid,
+        summary="Get the density over two features",
+        operation=operation(query=GRID_QUERY, answer={JSON: ref("DensityGrid")}),
+    ),
+]

@@ -1,0 +1,150 @@
+"""Errors as problem documents (RFC 9457): one table from exception to status and code."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from app.api.bodies import BodyTooLarge, InvalidBody, InvalidJson, UnsupportedMedia
+from app.api.queries import InvalidQuery
+from app.api.routing import PROBLEM
+from app.api.schemas import Problem
+from app.api.service import service_of
+from app.security import Forbidden, Unauthenticated
+from app.storage.base import StaleWriter, StoreCorrupt, StoreError, StoreUnavailable, StreamNotFound
+from app.streams.errors import (
+    IdConflict,
+    InvalidIds,
+    InvalidSamples,
+    InvalidStreamId,
+    InvalidTimestamps,
+    Refused,
+    Stopping,
+    StreamAppeared,
+    StreamExists,
+    TooMany,
+    UnknownStream,
+    shown,
+)
+from core import InvalidConfig, InvalidObservation, InvalidSnapshot, NotReady
+
+
+class NotAvailable(Refused):
+    """Something that this service does not offer."""
+
+
+TABLE: dict[type[Exception], tuple[int, str, str]] = {
+    InvalidQuery: (400, "invalid_query", "A query parameter is not valid"),
+    InvalidStreamId: (400, "invalid_stream_id", "The stream id is not valid"),
+    InvalidJson: (400, "invalid_json", "The body is not valid JSON"),
+    NotAvailable: (400, "not_available", "This is not offered"),
+    Unauthenticated: (401, "unauthenticated", "A valid key is needed"),
+    Forbidden: (403, "forbidden", "The key does not allow this"),
+    UnknownStream: (404, "unknown_stream", "There is no such stream"),
+    StreamNotFound: (404, "unknown_stream", "There is no such stream"),
+    IdConflict: (409, "id_conflict", "The id belongs to a sample of other values"),
+    StreamExists: (409, "stream_exists", "The stream exists with another config"),
+    NotReady: (409, "not_ready", "The stream is still warming up"),
+    BodyTooLarge: (413, "body_too_large", "The body is too long"),
+    TooMany: (413, "too_many", "The request holds too much"),
+    UnsupportedMedia: (415, "unsupported_media_type", "The body is of a kind that is not read here"),
+    InvalidBody: (422, "invalid_body", "The body has another form than it must"),
+    InvalidSamples: (422, "invalid_samples", "The samples do not fit"),
+    InvalidObservation: (422, "invalid_samples", "The samples do not fit"),
+    InvalidIds: (422, "invalid_ids", "The ids do not fit"),
+    InvalidTimestamps: (422, "invalid_timestamps", "The timestamps are not plausible"),
+    InvalidConfig: (422, "invalid_config", "The config is not valid"),
+    InvalidSnapshot: (422, "invalid_snapshot", "The body is not a usable export"),
+    ClientDisconnect: (400, "client_disconnected", "The client went away"),
+    StoreUnavailable: (503, "store_unavailable", "The store cannot be reached; nothing was changed"),
+    StaleWriter: (503, "stream_moved", "Another writer moved the stream on; nothing was changed"),
+    StreamAppeared: (503, "stream_moved", "Another writer moved the stream on; nothing was changed"),
+    StoreCorrupt: (500, "store_corrupt", "What the store holds of the stream is damaged"),
+    Stopping: (503, "stopping", "The service is shutting down"),
+    Exception: (500, "internal_error", "The service failed"),
+}
+HTTP_CODES = {404: "not_found", 405: "method_not_allowed"}
+STORE_REASONS: dict[type[StoreError], str] = {
+    StoreUnavailable: "unavailable",
+    StaleWriter: "stale",
+    StreamNotFound: "missing",
+    StoreCorrupt: "corrupt",
+}
+RETRY_AFTER_SECONDS = "1"
+SHOWN_CHARACTERS = 80
+
+
+def handle_problems(app: FastAPI) -> None:
+    """Let every error of the table, and all others, be answered as a problem."""
+    for kind in TABLE:
+        app.add_exception_handler(kind, answer_problem)
+    app.add_exception_handler(HTTPException, answer_http)
+
+
+async def answer_problem(request: Request, error: Exception) -> Response:
+    """Answer an exception of the table."""
+    status, code, title = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
+    if isinstance(error, StoreError):
+        service_of(request).metrics.store_errors.labels(STORE_REASONS[type(error)]).inc()
+    # what went wrong inside is for the log, not for strangers
+    detail = title if code == "internal_error" else str(error) or title
+    return respond(problem(status, code, title, detail, error), headers_of(status))
+
+
+async def answer_http(request: Request, error: Exception) -> Response:
+    """Answer what the router refuses: unknown paths and methods."""
+    assert isinstance(error, HTTPException)
+    code = HTTP_CODES.get(error.status_code, "refused")
+    field, value = ("method", request.method) if error.status_code == 405 else ("path", request.url.path)
+    limit = (error.headers or {}).get("Allow", "a path of the interface, see /docs")
+    document = Problem(f"urn:itan:{code}", error.detail, error.status_code, f"{error.detail}: {shorten(value)}", code)
+    document.field, document.value, document.limit = field, shorten(value), limit
+    return respond(document, error.headers)
+
+
+def problem(status: int, code: str, title: str, detail: str, error: Exception) -> Problem:
+    """Describe an error by what it carries."""
+    document = Problem(f"urn:itan:{code}", title, status, detail, code)
+    match error:
+        case InvalidObservation():
+            document.field, document.value, document.limit = located(error), shorten(error.value), error.limit
+        case Refused() | UnknownStream() | StreamExists() | InvalidConfig():
+            document.field, document.value, document.limit = error.field, shorten(error.value), error.limit
+        case InvalidSnapshot():
+            document.field, document.value, document.limit = "body", None, f"an export of this service: {error.reason}"
+        case NotReady():
+            document.samples_needed = error.samples_needed
+    return document
+
+
+def located(error: InvalidObservation) -> str:
+    """Give the field with the row and column that core names apart."""
+    return error.field + "".join(f"[{place}]" for place in (error.row, error.column) if place is not None)
+
+
+def shorten(value: object) -> Any:
+    """Give a value that may have come from anybody: null and numbers as they are, the rest cut."""
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and abs(value) < 2**53):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, str):
+        return value if len(value) <= SHOWN_CHARACTERS else value[: SHOWN_CHARACTERS - 3] + "..."
+    return shown(value)
+
+
+def headers_of(status: int) -> dict[str, str]:
+    """Give the headers that a status asks for."""
+    if status == 401:
+        return {"WWW-Authenticate": 'Bearer realm="itan"'}
+    return {"Retry-After": RETRY_AFTER_SECONDS} if status == 503 else {}
+
+
+def respond(document: Problem, headers: Mapping[str, str] | None = None) -> Response:
+    """Answer a problem."""
+    return Response(msgspec.json.encode(document), document.status, headers, media_type=PROBLEM)

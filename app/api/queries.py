@@ -1,0 +1,73 @@
+"""Query parameters, read strictly."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from app.streams.errors import Refused
+from app.streams.ids import PATTERN, checked_stream_id
+
+STREAM: dict[str, Any] = {"type": "string", "pattern": f"^{PATTERN}$"}
+T = TypeVar("T")
+
+FLAGS = {"true": True, "false": False}
+
+
+class InvalidQuery(Refused):
+    """A query parameter that is unknown, repeated, missing or ill-formed."""
+
+
+def read_query(request: Request, *known: str) -> dict[str, str]:
+    """Give the parameters of a request; InvalidQuery for one that is repeated or not known to the route."""
+    found: dict[str, str] = {}
+    try:
+        pairs = parse_qsl(request.scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict")
+    except ValueError as error:
+        raise InvalidQuery("query", request.url.query, "percent-encoded UTF-8") from error
+    for name, value in pairs:
+        if name not in known:
+            raise InvalidQuery(name, value, f"left out: the parameters are {', '.join(known) or 'none'}")
+        if name in found:
+            raise InvalidQuery(name, value, "given once")
+        found[name] = value
+    return found
+
+
+def stream_in(query: dict[str, str]) -> str:
+    """Give the stream id."""
+    return checked_stream_id(text_in(query, "stream"))
+
+
+def text_in(query: dict[str, str], name: str) -> str:
+    """Give a parameter that must be there."""
+    if name not in query:
+        raise InvalidQuery(name, None, "given")
+    return query[name]
+
+
+def flag_in(query: dict[str, str], name: str, *, default: bool) -> bool:
+    """Give a parameter that is true or false."""
+    return read_as(query, name, FLAGS.__getitem__, "true or false", default)
+
+
+def whole_in(query: dict[str, str], name: str, low: int, high: int, default: int) -> int:
+    """Give a parameter that is a whole number in a range."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high):
+            raise ValueError
+        return int(text)
+
+    return read_as(query, name, read, f"a whole number from {low} to {high}", default)
+
+
+def read_as(query: dict[str, str], name: str, read: Callable[[str], T], limit: str, default: T) -> T:
+    """Read one parameter, or take the default where it is left out."""
+    if name not in query:
+        return default
+    try:
+        return read(query[name])
+    except (KeyError, ValueError):
+        raise InvalidQuery(name, query[name], limit) from None

@@ -1,0 +1,198 @@
+"""Bodies of requests and answers."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from app.storage.base import MAX_SEQ
+
+ClientId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=256,
+        pattern=r"^[^\u0000-\u001f\u007f-\u009f]*(?![\s\S])",
+        description="without control characters",
+    ),
+]
+Seq = Annotated[int, Meta(ge=1, le=MAX_SEQ)]
+Moment = float | Annotated[datetime, Meta(tz=True, description="RFC 3339 with offset")]
+ArraySample = list[float | None]
+NamedSample = dict[str, float | None]
+SampleRows = Annotated[list[ArraySample | NamedSample], Meta(min_length=1)]
+
+
+class ObserveBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Samples as arrays or as objects of named values, null = missing; ids and timestamps are one a sample."""
+
+    samples: SampleRows
+    ids: list[ClientId | None] | UnsetType = UNSET
+    timestamps: list[Moment] | UnsetType = UNSET
+
+
+class ObserveLine(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of NDJSON that is more than a bare sample."""
+
+    sample: ArraySample | NamedSample
+    id: ClientId | UnsetType = UNSET
+    timestamp: Moment | UnsetType = UNSET
+
+
+class ObserveAnswer(msgspec.Struct, omit_defaults=True):
+    """Columns, one entry a sample; score (nats, high = anomalous) and threshold are null before the stream is ready."""
+
+    stream: str
+    score: list[float | None]
+    threshold: list[float | None]
+    is_anomaly: list[bool]
+    ready: list[bool]
+    samples_needed: Annotated[int, Meta(description="samples until the stream is ready")]
+    ids: list[str | None] | None
+    seq: list[int] | UnsetType = UNSET
+
+
+class LabelBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The truth about one sample, by id or by seq (id wins); null withdraws a label."""
+
+    anomaly: bool | None
+    id: ClientId | UnsetType = UNSET
+    seq: Seq | UnsetType = UNSET
+
+
+class FeedbackBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Labels for samples observed earlier."""
+
+    labels: Annotated[list[LabelBody], Meta(min_length=1)]
+
+
+class FeedbackAnswer(msgspec.Struct):
+    """What became of each label, in columns, and how the stream stands after them."""
+
+    stream: str
+    dry_run: bool
+    seq: list[int | None]
+    id: list[str | None]
+    outcome: Annotated[
+        list[str], Meta(description="applied, duplicate, revised, withdrawn, unknown, expired or conflict, one a label")
+    ]
+    retracted: Annotated[
+        list[bool | None], Meta(description="whether the sample was taken out of the model by this label")
+    ]
+    outcomes: Annotated[dict[str, int], Meta(description="how many samples had each outcome")]
+    threshold_before: float | None
+    threshold_after: float | None
+    oldest_seq: Annotated[int, Meta(description="the oldest sample that can still be labelled")]
+    labels: int
+    true_alarms: int
+    false_alarms: int
+    misses: int
+    true_passes: int
+    cost: float
+    best_fixed_cost: float | None
+    best_fixed_threshold: float | None
+
+
+class DensityBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Points as arrays or as objects of named values."""
+
+    points: SampleRows
+
+
+class DensityAnswer(msgspec.Struct):
+    """Log densities at the points, in nats and the units of the samples."""
+
+    stream: str
+    log_density: list[float]
+
+
+class Model(msgspec.Struct):
+    """The learned density."""
+
+    stream: str
+    n_seen: int
+    n_learned: int
+    nodes: list[dict[str, Any]]
+    hyperplanes: list[dict[str, Any]]
+    scaling: dict[str, Any]
+
+
+class DensityGrid(msgspec.Struct):
+    """Log density over two features; log_density[i][j] is at y_values[i], x_values[j]."""
+
+    stream: str
+    x: str
+    y: str
+    x_values: list[float]
+    y_values: list[float]
+    log_density: list[list[float]]
+
+
+class StreamDescription(msgspec.Struct):
+    """How a stream is configured and how it stands."""
+
+    stream: str
+    config: dict[str, Any]
+    n_seen: int
+    next_seq: int
+    oldest_seq: int
+    newest_timestamp: float | None
+    ready: bool
+    samples_needed: int
+    threshold: float | None
+    costs: dict[str, float | None]
+    storage: dict[str, int] | None
+
+
+class StreamName(msgspec.Struct):
+    """One stream of a list."""
+
+    stream: str
+
+
+class StreamPage(msgspec.Struct):
+    """Streams in order of their ids; `next` goes into `after` of the next request."""
+
+    streams: list[StreamName]
+    next: str | None
+
+
+class Health(msgspec.Struct):
+    """How the process and its store are."""
+
+    status: str
+    store: str | None = None
+    reason: str | None = None
+    warnings: list[str] = []
+
+
+class Problem(msgspec.Struct, omit_defaults=True):
+    """An error (RFC 9457): a stable code, and what was wrong where, beyond which limit."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    field: str | UnsetType | None = UNSET
+    value: Any = UNSET
+    limit: str | UnsetType | None = UNSET
+    samples_needed: int | UnsetType = UNSET
+
+
+DOCUMENTED: list[type[msgspec.Struct]] = [
+    ObserveBody,
+    ObserveLine,
+    ObserveAnswer,
+    FeedbackBody,
+    FeedbackAnswer,
+    DensityBody,
+    DensityAnswer,
+    Model,
+    DensityGrid,
+    StreamDescription,
+    StreamPage,
+    Health,
+    Problem,
+]

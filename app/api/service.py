@@ -1,0 +1,37 @@
+"""What every route works with."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from starlette.requests import Request
+
+from app.metrics import Metrics
+from app.security import KeyRing, Scope
+from app.settings import Settings
+from app.storage.base import Store
+from app.streams.ids import checked_stream_id
+from app.streams.registry import Registry
+
+
+@dataclass(slots=True)
+class Service:
+    """The concrete objects of one app."""
+
+    settings: Settings
+    keys: KeyRing
+    store: Store
+    registry: Registry
+    metrics: Metrics
+    is_stopping: bool = False
+
+
+def service_of(request: Request) -> Service:
+    """Give the objects of the app that a request came to."""
+    return cast(Service, request.app.state.service)
+
+
+def permitted_path_stream(request: Request, scope: Scope) -> str:
+    """Give the stream that the path names, if the request's key may do this to it."""
+    stream = checked_stream_id(request.path_params["stream"])
+    service_of(request).keys.permit(request, scope, stream)
+    return stream

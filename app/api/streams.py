@@ -1,0 +1,185 @@
+"""/streams: the life of streams."""
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.api.bodies import decode, media_type, read_body, read_names
+from app.api.queries import STREAM, read_query, whole_in
+from app.api.routing import BYTES, JSON, Parameters, Route, operation, ref
+from app.api.service import Service, permitted_path_stream, service_of
+from app.security import Scope
+from app.streams.errors import UnknownStream
+from app.streams.ids import checked_stream_id
+from app.streams.keeping import create, reset, restore
+from app.streams.reading import describe
+from core import DetectorConfig
+
+_ENCODER = msgspec.json.Encoder()
+_CONFIG = msgspec.json.Decoder(dict[str, Any])
+PAGE_SIZES = (1, 1000, 100)
+
+
+async def get_streams(request: Request) -> Response:
+    """List streams, page by page."""
+    service = service_of(request)
+    query = read_query(request, "limit", "after")
+    limit, after = whole_in(query, "limit", *PAGE_SIZES), query.get("after", "")
+    service.keys.permit(request, Scope.READ)
+    names = await service.store.streams(checked_stream_id(after) if after else "", limit + 1)
+    page = [{"stream": name} for name in service.keys.visible(request, names[:limit])]
+    return answer({"streams": page, "next": names[limit - 1] if len(names) > limit else None})
+
+
+async def put_stream(request: Request) -> Response:
+    """Create a stream with a config of its own."""
+    service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
+    read_query(request)
+    media_type(request, JSON)
+    body = await read_body(request, service.settings.max_body_bytes)
+    given = decode(_CONFIG, body)
+    read_names(body)
+    is_new = await service.registry.shielded(create_stream(service, stream, DetectorConfig.from_dict(given)))
+    return await described(service, stream, 201 if is_new else 200)
+
+
+async def create_stream(service: Service, stream: str, config: DetectorConfig) -> bool:
+    """Create a stream when it is the request's turn."""
+    async with service.registry.changing(stream) as session:
+        return await create(session, config)
+
+
+async def get_stream(request: Request) -> Response:
+    """Say how a stream is configured and how it stands."""
+    stream = permitted_path_stream(request, Scope.READ)
+    read_query(request)
+    return await described(service_of(request), stream)
+
+
+async def delete_stream(request: Request) -> Response:
+    """Delete a stream with all that it has learned."""
+    service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
+    read_query(request)
+    await service.registry.shielded(forget_stream(service, stream))
+    return Response(status_code=204)
+
+
+async def forget_stream(service: Service, stream: str) -> None:
+    """Delete a stream when it is the request's turn."""
+    async with service.registry.changing(stream) as session:
+        if not await session.delete():
+            raise UnknownStream(stream)
+
+
+async def post_reset(request: Request) -> Response:
+    """Forget what a stream has learned; its config stays and its seq goes on."""
+    service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
+    read_query(request)
+    await service.registry.shielded(reset_stream(service, stream))
+    return await described(service, stream)
+
+
+async def reset_stream(service: Service, stream: str) -> None:
+    """Reset a stream when it is the request's turn."""
+    async with service.registry.changing(stream) as session:
+        await reset(session)
+
+
+async def get_export(request: Request) -> Response:
+    """Give a stream's whole state as a file."""
+    service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
+    read_query(request)
+    async with service.registry.changing(stream) as session:
+        body = (await session.state()).to_bytes()
+    return Response(body, media_type=BYTES, headers={"Content-Disposition": 'attachment; filename="stream.itan"'})
+
+
+async def put_import(request: Request) -> Response:
+    """Put an exported state in the place of a stream, or make it a stream."""
+    service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
+    read_query(request)
+    media_type(request, BYTES)
+    body = await read_body(request, service.settings.max_import_bytes, "ITAN_MAX_IMPORT_BYTES")
+    await service.registry.shielded(restore_stream(service, stream, body))
+    return await described(service, stream)
+
+
+async def restore_stream(service: Service, stream: str, body: bytes) -> None:
+    """Import when it is the request's turn."""
+    async with service.registry.changing(stream) as session:
+        await restore(session, body)
+
+
+async def described(service: Service, stream: str, status: int = 200) -> Response:
+    """Answer with a description of a stream."""
+    async with service.registry.reading(stream) as session:
+        return answer(await describe(session), status)
+
+
+def answer(document: dict[str, Any], status: int = 200) -> Response:
+    """Write an answer."""
+    return Response(_ENCODER.encode(document), status, media_type=JSON)
+
+
+PATH = {"stream": (STREAM, "the stream")}
+DESCRIPTION = {JSON: ref("StreamDescription")}
+FILE = {BYTES: {"type": "string", "format": "binary"}}
+PAGE_QUERY: Parameters = {
+    "limit": ({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, "most streams in the answer"),
+    "after": ({"type": "string", "default": ""}, "list what comes after this id"),
+}
+CONFIG = {"type": "object", "description": "fields of the stream's config: n_features or features, and any others"}
+
+ROUTES = [
+    Route(
+        "GET",
+        "/streams",
+        get_streams,
+        summary="List streams",
+        operation=operation(query=PAGE_QUERY, answer={JSON: ref("StreamPage")}),
+    ),
+    Route(
+        "PUT",
+        "/streams/{stream}",
+        put_stream,
+        summary="Create a stream",
+        operation=operation(path=PATH, body={JSON: CONFIG}, answer=DESCRIPTION, status=201),
+    ),
+    Route(
+        "GET",
+        "/streams/{stream}",
+        get_stream,
+        summary="Get a stream's config and state",
+        operation=operation(path=PATH, answer=DESCRIPTION),
+    ),
+    Route(
+        "DELETE",
+        "/streams/{stream}",
+        delete_stream,
+        summary="Delete a stream",
+        operation=operation(path=PATH, status=204),
+    ),
+    Route(
+        "POST",
+        "/streams/{stream}/reset",
+        post_reset,
+        summary="Forget what a stream has learned",
+        operation=operation(path=PATH, answer=DESCRIPTION),
+    ),
+    Route(
+        "GET",
+        "/streams/{stream}/export",
+        get_export,
+        summary="Get a stream's whole state",
+        operation=operation(path=PATH, answer=FILE),
+    ),
+    Route(
+        "PUT",
+        "/streams/{stream}/import",
+        put_import,
+        summary="Replace a stream's state by an exported one",
+        operation=operation(path=PATH, body=FILE, answer=DESCRIPTION),
+    ),
+]

@@ -1,0 +1,27 @@
+"""The command line, `itan`."""
+
+import typer
+
+from app.commands.bench import bench
+from app.commands.density import density
+from app.commands.label import label
+from app.commands.replay import replay
+from app.commands.serve import serve
+from app.commands.streams import streams
+
+app = typer.Typer(
+    name="itan",
+    help="Streaming anomaly detection that learns from delayed labels.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(serve)
+app.command()(replay)
+app.command()(label)
+app.command()(density)
+app.add_typer(streams, name="streams")
+app.add_typer(bench, name="bench")
+
+if __name__ == "__main__":
+    app()

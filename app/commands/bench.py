@@ -1,0 +1,110 @@
+"""`itan bench`: the paper's experiments, today's peers, and CPU per sample."""
+
+import json
+import os
+from collections.abc import Iterable
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.commands.connection import MISUSED, fail
+
+if TYPE_CHECKING:
+    from bench.tables import Table
+
+bench = typer.Typer(help="Run the benchmarks; every run is seeded.", no_args_is_help=True)
+
+
+class VehicleScaling(StrEnum):
+    """What is done to experiment 3's features."""
+
+    ZSCORE = "zscore"
+    MINMAX = "minmax"
+    NONE = "none"
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Small and soon done, for tests of the benchmark itself.")]
+
+
+@bench.callback()
+def single_threaded() -> None:
+    """Keep the linear algebra to one thread, as `itan serve` does; read once, when numpy is imported."""
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+
+
+@bench.command()
+def paper(
+    as_json: AsJson = False,
+    quick: Quick = False,
+    scaling: Annotated[VehicleScaling, typer.Option(help="Of experiment 3's features.")] = VehicleScaling.ZSCORE,
+    figures: Annotated[Path | None, typer.Option(help="Draw the figures into this folder (PNG).")] = None,
+) -> None:
+    """Run the paper's experiments, its opponents beside ours, and print its figures beside those of this run."""
+    if figures and find_spec("matplotlib") is None:
+        raise fail("--figures needs matplotlib: uv run --extra plot itan bench paper ...", MISUSED)
+    from bench.paper.experiments import run_experiments
+    from bench.paper.report import NO_VEHICLE, table_of
+
+    experiments, tables = [], []
+    for experiment in run_experiments(quick=quick, scaling=scaling.value):
+        experiments.append(experiment)
+        tables.append(table_of(experiment, scaling.value))
+        _show(tables[-1:], as_json)
+    remarks = [] if len(experiments) == 3 else [NO_VEHICLE]
+    _finish(tables, remarks, as_json)
+    if figures:
+        from bench.paper.figures import draw_all
+
+        draw_all(experiments, figures)
+
+
+@bench.command()
+def peers(
+    as_json: AsJson = False,
+    quick: Quick = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of .csv(.gz) streams with a column `label`.", exists=True, file_okay=False),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=100, help="Most rows of a stream.")] = 2500,
+    budget_seconds: Annotated[float, typer.Option(min=0.1, help="CPU that a detector may spend on a stream.")] = 30.0,
+) -> None:
+    """Run today's streaming detectors beside ours on experiments 1 and 2 and on a folder of labelled files."""
+    from bench.peers.run import QUICK_ROWS, compare, tables_of
+
+    results = list(compare(data, rows=QUICK_ROWS if quick else rows, budget_seconds=budget_seconds))
+    tables = tables_of(results, budget_seconds)
+    if as_json:
+        notes = [note for table in tables for note in table.notes]
+        print(json.dumps({"results": [result.to_dict() for result in results], "notes": notes}, indent=2))
+    else:
+        _show(tables, as_json)
+
+
+@bench.command()
+def speed(as_json: AsJson = False, quick: Quick = False) -> None:
+    """Measure the CPU per sample of our profiles and of river's HalfSpaceTrees, one by one and in batches."""
+    from bench.speed import measure
+
+    table = measure(rounds=1, training=200, singles=50, batch=200) if quick else measure()
+    _show([table], as_json)
+    _finish([table], [], as_json)
+
+
+def _show(tables: "Iterable[Table]", as_json: bool) -> None:
+    """Print tables as soon as they are there, unless they are to be one JSON document."""
+    if not as_json:
+        for table in tables:
+            print(table.to_markdown(), flush=True)
+
+
+def _finish(tables: "Iterable[Table]", remarks: list[str], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"tables": [table.to_dict() for table in tables], "remarks": remarks}, indent=2))
+    else:
+        print(*remarks, sep="\n", end="\n" if remarks else "")

@@ -1,0 +1,36 @@
+"""What every command that talks to a service shares: where it is, the key, and how its errors are shown."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from app.client import DEFAULT_URL, ApiError, ServiceUnreachable
+
+FAILED = 1
+MISUSED = 2
+
+Url = Annotated[str, typer.Option(envvar="ITAN_URL", help="Where the service listens.")]
+Key = Annotated[str | None, typer.Option(envvar="ITAN_KEY", help="API key.", show_envvar=True, show_default=False)]
+Stream = Annotated[str, typer.Option("--stream", "-s", help="Id of the stream.")]
+
+__all__ = ["DEFAULT_URL", "FAILED", "MISUSED", "Key", "Stream", "Url", "fail", "one_line_errors"]
+
+
+def fail(message: str, code: int = FAILED) -> typer.Exit:
+    """Say on one line of stderr what went wrong and give the exit to raise."""
+    print("itan:", " ".join(message.split()), file=sys.stderr)
+    return typer.Exit(code)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn what the service or the network refuses into one readable line and exit code 1."""
+    try:
+        yield
+    except (ApiError, ServiceUnreachable, OSError, RuntimeError) as error:
+        raise fail(str(error)) from None
+    except ValueError as error:
+        raise fail(str(error), MISUSED) from None

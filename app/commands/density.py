@@ -1,0 +1,33 @@
+"""`itan density`: look at the learned density."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from app.client import Client
+from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, fail, one_line_errors
+
+
+def density(
+    stream: Stream,
+    points: Annotated[
+        str | None, typer.Option(help="JSON rows, such as '[[0.5, null]]' (null = missing).", show_default=False)
+    ] = None,
+    url: Url = DEFAULT_URL,
+    key: Key = None,
+) -> None:
+    """Print the log density (nats) at points as JSON, or without points the whole model."""
+    rows = None if points is None else _rows(points)
+    with one_line_errors(), Client(url, key) as client:
+        print(json.dumps(client.model(stream) if rows is None else client.density(stream, rows), indent=2))
+
+
+def _rows(text: str) -> list[Any]:
+    try:
+        rows = json.loads(text)
+    except ValueError as error:
+        raise fail(f"--points is no JSON: {error}", MISUSED) from None
+    if not isinstance(rows, list):
+        raise fail("--points must be a list of rows, such as '[[0.5, null]]'", MISUSED)
+    return rows

@@ -1,0 +1,135 @@
+"""`itan replay`: send a labelled file through a service."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.client import Client
+from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, fail, one_line_errors
+from app.commands.stopping import StopRequests
+
+if TYPE_CHECKING:
+    from app.replay.feed import Outcome
+
+INTERRUPTED = 130
+
+
+def replay(
+    file: Annotated[str, typer.Argument(help="A .csv or .csv.gz file with a header, or - for stdin.")],
+    stream: Stream,
+    label_column: Annotated[
+        str | None, typer.Option(help="Column of the truth: 1 anomalous, 0 normal, empty unknown.")
+    ] = None,
+    label_delay: Annotated[int, typer.Option(min=0, help="Samples between a sample and its label.")] = 100,
+    label_group: Annotated[
+        int, typer.Option(min=1, help="Send labels so many at a time, the first of them late: faster, not exact.")
+    ] = 1,
+    label_rate: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the labels that is revealed.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the choice which labels are revealed.")] = 0,
+    final_labels: Annotated[bool, typer.Option(help="Send the labels that are not due yet at the end.")] = True,
+    columns: Annotated[
+        str, typer.Option(help="Feature columns, comma separated.", show_default="all numeric ones")
+    ] = "",
+    drop: Annotated[str, typer.Option(help="Columns to leave out, comma separated.")] = "",
+    timestamp_column: Annotated[str | None, typer.Option(help="Epoch seconds or RFC 3339.", show_default=False)] = None,
+    id_column: Annotated[str | None, typer.Option(help="Ids of the samples.", show_default=False)] = None,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Most samples in a request; a label that falls due ends it.")
+    ] = 100,
+    first: Annotated[int, typer.Option("--from", min=0, help="Rows to skip at the start.")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="Most samples to send.", show_default=False)] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where the stream is, which this file alone feeds.")
+    ] = False,
+    config: Annotated[
+        str | None, typer.Option(help="Create the stream first, with this config (JSON).", show_default=False)
+    ] = None,
+    url: Url = DEFAULT_URL,
+    key: Key = None,
+    retry_seconds: Annotated[
+        float, typer.Option(min=0, help="With ids: how long to retry a 503 that says when.")
+    ] = 0.0,
+    local: Annotated[bool, typer.Option("--local", help="Start a service for this and stop it at the end.")] = False,
+    store: Annotated[str | None, typer.Option(help="Store of the --local service.", show_default="thrown away")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    scores: Annotated[Path | None, typer.Option(help="Write seq, score, threshold, flag, label as CSV.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw scores, threshold, flags and labels (PNG).")] = None,
+) -> None:
+    """Send a file's samples to a stream in order, their labels late, and report what came of it.
+
+    The label of sample t goes out after sample t + delay and before the next, so batches end where a label falls due.
+    Ctrl-C stops after the request under way, with a report of what was sent.
+    """
+    from app.replay.feed import Plan
+    from app.replay.local import local_service
+    from app.replay.report import format_report
+    from app.replay.rows import Columns, open_table
+    from app.replay.run import Start, run_replay
+
+    if plot and find_spec("matplotlib") is None:
+        raise fail("--plot needs matplotlib: uv run --extra plot itan replay ...", MISUSED)
+    parts = Columns(label_column, timestamp_column, id_column, _names(columns), _names(drop))
+    plan = Plan(stream, batch_size, label_delay, label_group, label_rate, seed, limit, final_labels)
+    start = Start(first, resume, _config(config))
+    service = local_service(store) if local else nullcontext(url)
+    with one_line_errors(), StopRequests() as stop, open_table(file, parts) as table, service as address:
+        with Client(address, None if local else key, retry_seconds=retry_seconds) as client, _progress(limit) as posted:
+            outcome, report = run_replay(client, table, plan, start, stop.came, posted)
+        if scores:
+            _write_scores(outcome, scores)
+        if plot:
+            _plot(outcome, stream, plot)
+        print(json.dumps(report.to_dict()) if as_json else format_report(report))
+    if outcome.stopped:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _config(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        config = json.loads(text)
+    except ValueError as error:
+        raise fail(f"--config is no JSON: {error}", MISUSED) from None
+    if not isinstance(config, dict):
+        raise fail("--config must be a JSON object", MISUSED)
+    return config
+
+
+@contextmanager
+def _progress(total: int | None) -> Iterator[Callable[[int], object]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    shown = (TextColumn("samples"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*shown, console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("samples", total=total)
+        yield lambda n: progress.advance(task, n)
+
+
+def _write_scores(outcome: "Outcome", path: Path) -> None:
+    columns = (outcome.seq, outcome.score, outcome.threshold, map(int, outcome.flag), outcome.label)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["seq", "score", "threshold", "flag", "label"])
+        # csv writes a float by repr, which reads back as the same float
+        writer.writerows(
+            (*cells, None if label is None else int(label)) for *cells, label in zip(*columns, strict=True)
+        )
+
+
+def _plot(outcome: "Outcome", stream: str, path: Path) -> None:
+    from app.replay.plot import draw
+
+    draw(outcome, stream, path)

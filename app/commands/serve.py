@@ -1,0 +1,149 @@
+"""`itan serve`: run the service in this process."""
+
+import logging
+import math
+import os
+import signal
+import socket
+import sys
+from enum import StrEnum
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.commands.connection import FAILED, MISUSED, fail
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from app.settings import Settings
+
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class LogLevel(StrEnum):
+    """How much is said on stderr."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def serve(
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on.", show_default="ITAN_HOST or 127.0.0.1")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="0 picks a free one.", show_default="ITAN_PORT or 8000")] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(help="memory://, sqlite:///file or redis://host.", show_default="ITAN_STORE or sqlite:///itan.db"),
+    ] = None,
+    log_level: Annotated[LogLevel, typer.Option(envvar="ITAN_LOG_LEVEL", help="How much to say.")] = LogLevel.INFO,
+) -> None:
+    """Serve over HTTP until stopped. Flags win over ITAN_ settings of the environment."""
+    # SIGTERM is an ordinary end, so it exits with 0: uvicorn raises it again after its clean shutdown
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    _limit_threads()
+    try:
+        settings = _settings({"host": host, "port": port, "store": store})
+        app = _create_app(settings)
+    except ValueError as error:
+        raise fail(_reason(error), MISUSED) from None
+    _run(app, _bind(settings.host, settings.port), log_level, settings.shutdown_seconds)
+
+
+def _limit_threads() -> None:
+    # the products here are small, more threads only wait for each other; read once, when numpy is imported
+    for name in BLAS_THREADS:
+        os.environ.setdefault(name, "1")
+
+
+def _settings(flags: dict[str, Any]) -> "Settings":
+    from app.settings import Settings
+
+    settings = Settings(**{name: value for name, value in flags.items() if value is not None})
+    settings.refuse_open_bind()
+    return settings
+
+
+def _create_app(settings: "Settings") -> "FastAPI":
+    from app.main import create_app
+
+    return create_app(settings)
+
+
+def _reason(error: ValueError) -> str:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    # the values stay out of it: one of them may be a key
+    return "; ".join(
+        ": ".join([*(str(name) for name in e["loc"]), e["msg"]]) for e in error.errors(include_input=False)
+    )
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        raise fail(f"cannot listen on {host}:{port}: {error.strerror}", FAILED) from None
+    return listener
+
+
+class StartFailure(logging.Filter):
+    """Keeps the reason when the store cannot be opened, which uvicorn would show as a traceback."""
+
+    reason = ""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let everything pass but that traceback and what comes after it."""
+        last_line = record.getMessage().strip().rpartition("\n")[2]
+        if last_line.startswith("app.storage."):
+            self.reason = last_line.partition(": ")[2]
+        return not self.reason
+
+
+def _run(app: "FastAPI", listener: socket.socket, log_level: str, shutdown_seconds: float) -> None:
+    import uvicorn
+
+    class Announcing(uvicorn.Server):
+        """Says where it listens once it does, and turns unready as soon as it is told to stop."""
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            app.state.service.is_stopping = True
+            super().handle_exit(sig, frame)
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            print("itan serves", _url(listener), flush=True)
+
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        loop="asyncio" if sys.platform == "win32" else "uvloop",
+        log_level=log_level,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=math.ceil(shutdown_seconds),
+    )
+    start = StartFailure()
+    logging.getLogger("uvicorn.error").addFilter(start)
+    try:
+        Announcing(config).run(sockets=[listener])
+    except KeyboardInterrupt:
+        # uvicorn has shut down cleanly by then
+        return
+    except SystemExit:
+        if start.reason:
+            raise fail(start.reason) from None
+        raise
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

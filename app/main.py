@@ -1,0 +1,79 @@
+"""The app: the one place that puts the concrete objects together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from fastapi import FastAPI
+
+from app.api import density, feedback, health, observe, streams
+from app.api.measuring import Measured
+from app.api.problems import handle_problems
+from app.api.routing import Route, components
+from app.api.schemas import DOCUMENTED
+from app.api.service import Service
+from app.metrics import Metrics
+from app.security import KeyRing
+from app.settings import Settings
+from app.storage import open_store
+from app.storage.base import Store
+from app.streams.clock import Clock
+from app.streams.registry import Registry
+from app.streams.snapshotter import Snapshotter
+
+ROUTES: list[Route] = [*observe.ROUTES, *feedback.ROUTES, *density.ROUTES, *streams.ROUTES, *health.ROUTES]
+
+
+def create_app(settings: Settings, *, store: Store | None = None, clock: Clock | None = None) -> FastAPI:
+    """Make the service; OpenBindRefused or InvalidKeys if it would not be safe to start."""
+    settings.refuse_open_bind()
+    keys = KeyRing.parse(settings.api_keys.get_secret_value())
+    metrics = Metrics(installed_version())
+    clock, store = clock or Clock(), store or open_store(settings.store)
+    registry = Registry(store, settings, clock, metrics)
+    service = Service(settings, keys, store, registry, metrics)
+    app = ItanApp(title="itan", version=installed_version(), lifespan=lifespan, redirect_slashes=False)
+    app.state.service = service
+    app.state.snapshotter = Snapshotter(registry, clock)
+    app.router.routes[:0] = ROUTES  # first, so that the busiest are found first
+    metrics.know_routes((route.path, method) for route in ROUTES for method in route.methods or ())
+    app.add_middleware(Measured, metrics=metrics)
+    handle_problems(app)
+    return app
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Open the store; at the end turn unready, let work end, store snapshots, close the store."""
+    service: Service = app.state.service
+    snapshotter: Snapshotter = app.state.snapshotter
+    await service.store.open()
+    snapshotter.start()
+    try:
+        yield
+    finally:
+        service.is_stopping = True
+        await snapshotter.stop()
+        await service.registry.stop()
+        await service.store.close()
+
+
+class ItanApp(FastAPI):
+    """FastAPI with the schemas of the bodies that it does not decode itself."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Give the OpenAPI document."""
+        if self.openapi_schema is None:
+            document = super().openapi()
+            document.setdefault("components", {}).setdefault("schemas", {}).update(components(DOCUMENTED))
+        assert self.openapi_schema is not None
+        return self.openapi_schema
+
+
+def installed_version() -> str:
+    """Give the version of this service."""
+    try:
+        return version("itan")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,156 @@
+"""Post the rows of a table in order, and their labels when they fall due."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.client import Client, Observed
+from app.replay.rows import Row
+from app.replay.schedule import LabelQueue, Revealed
+
+MOST_LABELS_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to replay: batches of at most `batch_size`, labels `label_delay` samples late, a share of them revealed."""
+
+    stream: str
+    batch_size: int = 100
+    label_delay: int = 100
+    label_group: int = 1
+    label_rate: float = 1.0
+    seed: int = 0
+    limit: int | None = None
+    final_labels: bool = True
+
+
+@dataclass
+class Outcome:
+    """What the service said to each sample of this replay, and what the file says that it was."""
+
+    seq: list[int] = field(default_factory=list)
+    score: list[float | None] = field(default_factory=list)
+    threshold: list[float | None] = field(default_factory=list)
+    flag: list[bool] = field(default_factory=list)
+    label: list[bool | None] = field(default_factory=list)
+    label_outcomes: Counter[str] = field(default_factory=Counter)
+    stopped: bool = False
+
+    def add(self, observed: Observed, labels: Sequence[bool | None]) -> None:
+        """Append the answers to one batch."""
+        assert observed.seq is not None
+        self.seq += observed.seq
+        self.score += observed.score
+        self.threshold += observed.threshold
+        self.flag += observed.is_anomaly
+        self.label += labels
+
+
+class Feed:
+    """One replay under way.
+
+    `already` rows were posted by an earlier replay of the same plan and get only the labels that are still due; `names`
+    are sent along with the first batch, so that a stream which it creates knows what its features are called.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        plan: Plan,
+        *,
+        already: int = 0,
+        names: Sequence[str] | None = None,
+        stopping: Callable[[], bool] = lambda: False,
+        posted: Callable[[int], object] = lambda _: None,
+    ) -> None:
+        self.outcome = Outcome()
+        self._client = client
+        self._plan = plan
+        self._already = already
+        self._names = names
+        self._stopping = stopping
+        self._posted = posted
+        self._queue = LabelQueue(plan.label_delay, plan.label_group)
+        self._lot = np.random.default_rng(plan.seed)
+        self._batch: list[tuple[Row, Revealed | None]] = []
+
+    def run(self, rows: Iterable[Row]) -> None:
+        """Feed rows until they end, the plan's limit is reached, or somebody wants to stop."""
+        last = None if self._plan.limit is None else self._already + self._plan.limit
+        position = 0
+        for position, row in enumerate(itertools.islice(rows, last), start=1):
+            if self._stopping():
+                break
+            self._take(position, row)
+        self._finish(position)
+
+    def _take(self, position: int, row: Row) -> None:
+        revealed = self._reveal(position, row)
+        if position <= self._already:
+            self._pass_over(position)
+            return
+        self._batch.append((row, revealed))
+        stop = self._queue.next_stop()
+        if len(self._batch) == self._plan.batch_size or (stop is not None and stop <= position):
+            self._post(position)
+
+    def _reveal(self, position: int, row: Row) -> Revealed | None:
+        # drawn for every row, so that a resumed replay draws the same lots
+        chosen = self._lot.random() < self._plan.label_rate
+        if row.label is None or not chosen:
+            return None
+        revealed = Revealed(position, row.label, seq=position)
+        self._queue.add(revealed)
+        return revealed
+
+    def _pass_over(self, position: int) -> None:
+        due = self._queue.due(position)
+        # whether the labels that fell due just where the earlier replay ended were sent is unknown; twice does no harm
+        if position == self._already:
+            self._send_labels(due)
+
+    def _post(self, position: int) -> None:
+        rows = [row for row, _ in self._batch]
+        observed = self._client.observe(self._plan.stream, self._samples(rows), _ids(rows), _timestamps(rows))
+        for (_, revealed), seq in zip(self._batch, observed.seq or [], strict=True):
+            if revealed:
+                revealed.seq = seq
+        self._batch.clear()
+        self.outcome.add(observed, [row.label for row in rows])
+        self._posted(len(rows))
+        self._send_labels(self._queue.due(position))
+
+    def _samples(self, rows: Sequence[Row]) -> list[list[float | None]] | list[dict[str, float | None]]:
+        names, self._names = self._names, None
+        if names is None:
+            return [row.values for row in rows]
+        return [dict(zip(names, row.values, strict=True)) for row in rows]
+
+    def _finish(self, position: int) -> None:
+        self.outcome.stopped = self._stopping()
+        if self.outcome.stopped:
+            return
+        if self._batch:
+            self._post(position)
+        if self._plan.final_labels:
+            self._send_labels(self._queue.rest())
+
+    def _send_labels(self, labels: Sequence[Revealed]) -> None:
+        for start in range(0, len(labels), MOST_LABELS_AT_ONCE):
+            some = labels[start : start + MOST_LABELS_AT_ONCE]
+            answer = self._client.feedback(self._plan.stream, [{"seq": x.seq, "anomaly": x.anomaly} for x in some])
+            self.outcome.label_outcomes.update(answer.outcome)
+
+
+def _ids(rows: Sequence[Row]) -> list[str | None] | None:
+    ids = [row.id or None for row in rows]
+    return ids if any(ids) else None
+
+
+def _timestamps(rows: Sequence[Row]) -> list[float | str] | None:
+    timestamps = [row.timestamp for row in rows if row.timestamp is not None]
+    return timestamps or None

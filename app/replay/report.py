@@ -1,0 +1,106 @@
+"""What a replay showed: how the scores rank, what the decisions cost, how fast it went."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from app.replay.feed import Outcome
+from app.replay.ranking import average_precision, best_fixed_threshold, ranking_auc
+
+
+@dataclass(frozen=True)
+class Report:
+    """Figures of one replay; ranking and costs are over the samples that were scored and whose label the file has."""
+
+    stream: str
+    samples: int
+    not_scored: int
+    labelled: int
+    anomalies: int
+    labels_sent: int
+    label_outcomes: dict[str, int]
+    seconds: float
+    samples_per_second: float
+    ranking_auc: float | None
+    average_precision: float | None
+    flags: int
+    true_alarms: int
+    false_alarms: int
+    misses: int
+    cost_false_negative: float
+    cost_false_positive: float
+    cost: float
+    best_fixed_cost: float
+    best_fixed_threshold: float | None
+    threshold: float | None
+    last_seq: int | None
+    stopped: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the figures as one JSON document."""
+        return asdict(self)
+
+
+def make_report(outcome: Outcome, seconds: float, stream: Mapping[str, Any]) -> Report:
+    """Add up an outcome; `stream` is the service's own document about the stream, for its costs and its threshold."""
+    config = stream["config"]
+    cost_miss, cost_false_alarm = config["cost_false_negative"], config["cost_false_positive"]
+    judged = [
+        i for i, (s, y) in enumerate(zip(outcome.score, outcome.label, strict=True)) if s is not None and y is not None
+    ]
+    score = np.array([outcome.score[i] for i in judged], dtype=np.float64)
+    anomalous = np.array([outcome.label[i] for i in judged], dtype=np.bool_)
+    flag = np.array([outcome.flag[i] for i in judged], dtype=np.bool_)
+    false_alarms, misses = int((flag & ~anomalous).sum()), int((anomalous & ~flag).sum())
+    best = best_fixed_threshold(score, anomalous, cost_miss, cost_false_alarm)
+    return Report(
+        stream=stream["stream"],
+        samples=len(outcome.score),
+        not_scored=outcome.score.count(None),
+        labelled=len(judged),
+        anomalies=int(anomalous.sum()),
+        labels_sent=outcome.label_outcomes.total(),
+        label_outcomes=dict(outcome.label_outcomes),
+        seconds=seconds,
+        samples_per_second=len(outcome.score) / seconds if seconds else 0.0,
+        ranking_auc=ranking_auc(score, anomalous),
+        average_precision=average_precision(score, anomalous),
+        flags=sum(outcome.flag),
+        true_alarms=int((flag & anomalous).sum()),
+        false_alarms=false_alarms,
+        misses=misses,
+        cost_false_negative=cost_miss,
+        cost_false_positive=cost_false_alarm,
+        cost=cost_miss * misses + cost_false_alarm * false_alarms,
+        best_fixed_cost=best.cost,
+        best_fixed_threshold=best.threshold if judged else None,
+        threshold=stream.get("threshold"),
+        last_seq=outcome.seq[-1] if outcome.seq else None,
+        stopped=outcome.stopped,
+    )
+
+
+def format_report(report: Report) -> str:
+    """Write the figures for people, one a line."""
+    outcomes = ", ".join(f"{n} {outcome}" for outcome, n in sorted(report.label_outcomes.items()))
+    lines = {
+        "stream": f"{report.stream}, up to seq {report.last_seq}" + (" (stopped early)" if report.stopped else ""),
+        "samples": f"{report.samples} in {report.seconds:.2f} s, {report.samples_per_second:.0f} a second",
+        "not scored": f"{report.not_scored} (warm-up)",
+        "judged": f"{report.labelled}, {report.anomalies} of them anomalous",
+        "labels sent": f"{report.labels_sent}" + (f" ({outcomes})" if outcomes else ""),
+        "ranking AUC": _number(report.ranking_auc),
+        "average precision": _number(report.average_precision),
+        "flags": f"{report.flags}: {report.true_alarms} true alarms, {report.false_alarms} false alarms",
+        "misses": f"{report.misses}",
+        "cost": f"{report.cost:g} (miss {report.cost_false_negative:g}, false alarm {report.cost_false_positive:g})",
+        "best fixed threshold": f"{_number(report.best_fixed_threshold)}, would have cost {report.best_fixed_cost:g}",
+        "threshold at the end": _number(report.threshold),
+    }
+    return "\n".join(f"{name:<21} {value}" for name, value in lines.items())
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.6g}"

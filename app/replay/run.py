@@ -1,0 +1,91 @@
+"""Run one replay against a service: get the stream ready, feed it, report."""
+
+import itertools
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.client import ApiError, Client, ServiceUnreachable
+from app.replay.feed import Feed, Outcome, Plan
+from app.replay.report import Report, make_report
+from app.replay.rows import Table
+
+
+class Broken(RuntimeError):
+    """The service failed on the way."""
+
+    def __init__(self, n_samples: int, cause: Exception) -> None:
+        super().__init__(f"after {n_samples} samples: {cause}")
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a replay begins.
+
+    Rows before `first_row` are left out altogether; `resume` goes on at the stream's seq; `config` creates the stream.
+    """
+
+    first_row: int = 0
+    resume: bool = False
+    config: Mapping[str, Any] | None = None
+
+
+def run_replay(
+    client: Client,
+    table: Table,
+    plan: Plan,
+    start: Start,
+    stopping: Callable[[], bool] = lambda: False,
+    posted: Callable[[int], object] = lambda _: None,
+) -> tuple[Outcome, Report]:
+    """Feed a table to a stream, until it ends or `stopping` says so, and report what came of it."""
+    if start.config is not None:
+        client.create(plan.stream, _with_features(start.config, table))
+    state = find_stream(client, plan.stream)
+    feed = _make_feed(client, table, plan, state, start, stopping, posted)
+    began = time.perf_counter()
+    _feed(feed, table, start.first_row)
+    seconds = time.perf_counter() - began
+    return feed.outcome, make_report(feed.outcome, seconds, client.get(plan.stream))
+
+
+def find_stream(client: Client, stream: str) -> dict[str, Any] | None:
+    """Get the document of a stream, or None where there is no such stream yet."""
+    try:
+        return client.get(stream)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return None
+
+
+def _with_features(config: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    if "features" in config or "n_features" in config:
+        return dict(config)
+    return {"features": [{"name": name} for name in table.features], **config}
+
+
+def _make_feed(
+    client: Client,
+    table: Table,
+    plan: Plan,
+    state: Mapping[str, Any] | None,
+    start: Start,
+    stopping: Callable[[], bool],
+    posted: Callable[[int], object],
+) -> Feed:
+    if state is None:
+        return Feed(client, plan, names=table.features, stopping=stopping, posted=posted)
+    if features := state["config"].get("features"):
+        table.choose([feature["name"] for feature in features])
+    return Feed(client, plan, already=state["next_seq"] - 1 if start.resume else 0, stopping=stopping, posted=posted)
+
+
+def _feed(feed: Feed, table: Table, first_row: int) -> None:
+    try:
+        feed.run(itertools.islice(table, first_row, None))
+    except KeyboardInterrupt:
+        feed.outcome.stopped = True
+    except (ApiError, ServiceUnreachable) as error:
+        raise Broken(len(feed.outcome.score), error) from error

@@ -1,0 +1,79 @@
+"""Settings of one service process, read from ITAN_ environment variables."""
+
+import ipaddress
+from typing import Annotated
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class OpenBindRefused(ValueError):
+    """The service would listen to other machines and ask nobody for a key."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"refusing to listen on {host!r} without keys: set ITAN_API_KEYS, or ITAN_ALLOW_OPEN=true")
+
+
+class Settings(BaseSettings):
+    """What the operator decides; each field is the environment variable ITAN_<NAME>."""
+
+    # a rejected value may be a key or a password in a store's address: it must not be echoed
+    model_config = SettingsConfigDict(env_prefix="ITAN_", frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    host: str = Field("127.0.0.1", min_length=1, description="address to listen on")
+    port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    store: str = Field(
+        "sqlite:///itan.db",
+        min_length=1,
+        repr=False,
+        description="where streams are kept: memory://, sqlite:///file or redis://host",
+    )
+    api_keys: SecretStr = Field(
+        SecretStr(""),
+        description="comma separated key[:scopes[:streams]], e.g. k1,k2:read+observe,k3:label:plant-*; empty: no key",
+    )
+    allow_open: bool = Field(False, description="allow listening on a non-loopback address without keys")
+    auto_create: bool = Field(True, description="create a stream at its first observe")
+    snapshot_every_events: Count = Field(1000, description="snapshot a stream after so many logged events")
+    snapshot_every_seconds: Seconds = Field(30.0, description="snapshot a changed stream after so long")
+    label_horizon_samples: Count | None = Field(
+        None, description="how many of a stream's newest samples can be labelled; by default 1000000, on Redis 100000"
+    )
+    label_horizon_seconds: Seconds = Field(604_800.0, description="how long a sample can be labelled")
+    max_body_bytes: Count = Field(16_777_216, description="longest request body")
+    max_import_bytes: Count = Field(268_435_456, description="longest body of a stream's import")
+    max_batch_samples: Count = Field(10_000, description="most samples or points in one request")
+    max_labels: Count = Field(10_000, description="most labels in one request")
+    max_streams_open: Count = Field(
+        1000, description="streams kept in memory; the least recently used beyond are closed"
+    )
+    timestamp_allowance_seconds: float = Field(
+        3600.0, ge=0, allow_inf_nan=False, description="how far a sample's timestamp may lie before the newest one"
+    )
+    shutdown_seconds: Seconds = Field(20.0, description="time for running requests and snapshots at shutdown")
+    worker: str = Field(
+        "", description="name of this process among those that share a store; empty takes host and process id"
+    )
+
+    @property
+    def horizon_samples(self) -> int:
+        """Give the label horizon in samples, less by default where the log is held in memory by a Redis."""
+        return self.label_horizon_samples or (100_000 if self.store.startswith("redis") else 1_000_000)
+
+    def refuse_open_bind(self) -> None:
+        """Raise OpenBindRefused when strangers could reach a service that asks for no key."""
+        if not (self.api_keys.get_secret_value().strip() or self.allow_open or is_loopback(self.host)):
+            raise OpenBindRefused(self.host)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,1 @@
+"""Streams in memory: sessions over a detector and its log."""

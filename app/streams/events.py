@@ -1,0 +1,75 @@
+"""What a stream's log says: batches of samples and label events, as bytes."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from core import InvalidSnapshot, Records
+
+VERSION = 1
+
+Label = bool | None
+
+
+class BatchEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="batch"):
+    """Samples with the answers given to them; `at` is when, `timestamps` float64 epoch seconds or empty."""
+
+    version: int
+    at: float
+    records: bytes
+    timestamps: bytes = b""
+
+
+class LabelEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="labels"):
+    """Labels with the records that they acted on, as those were before."""
+
+    version: int
+    at: float
+    records: bytes
+    labels: list[Label]
+
+
+Event = BatchEvent | LabelEvent
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(Event)
+
+
+class UnreadableEvent(ValueError):
+    """Bytes in the log that this version of the service did not write."""
+
+
+def batch_body(records: Records, timestamps: npt.NDArray[np.float64] | None, at: float) -> bytes:
+    """Write a batch."""
+    stamps = b"" if timestamps is None else timestamps.astype("<f8").tobytes()
+    return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps))
+
+
+def label_body(records: Records, labels: Sequence[Label], at: float) -> bytes:
+    """Write a label event."""
+    return _ENCODER.encode(LabelEvent(VERSION, at, records.to_bytes(), list(labels)))
+
+
+def read_event(body: bytes) -> Event:
+    """Read an event of the log, or raise UnreadableEvent."""
+    try:
+        event: Event = _DECODER.decode(body)
+    except msgspec.DecodeError as error:
+        raise UnreadableEvent(str(error)) from error
+    if event.version != VERSION:
+        raise UnreadableEvent(f"version {event.version} of the log's events, where {VERSION} is known")
+    return event
+
+
+def read_records(blob: bytes) -> Records:
+    """Read the records of an event, or raise UnreadableEvent."""
+    try:
+        return Records.from_bytes(blob)
+    except InvalidSnapshot as error:
+        raise UnreadableEvent(str(error)) from error
+
+
+def read_timestamps(event: BatchEvent) -> npt.NDArray[np.float64] | None:
+    """Give the timestamps of a batch that came with some."""
+    return np.frombuffer(event.timestamps, dtype="<f8") if event.timestamps else None

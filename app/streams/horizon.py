@@ -1,0 +1,30 @@
+"""Which samples can still be labelled, and how far the log may be trimmed."""
+
+from dataclasses import dataclass, field
+
+MARKS = 256
+STEP = 10
+
+
+@dataclass(slots=True)
+class Horizon:
+    """The oldest sample that can be labelled, and marks (seq, time) that tell how old samples are.
+
+    A mark says: every sample below this seq had been observed by that time.
+    """
+
+    oldest_seq: int
+    marks: list[tuple[int, float]] = field(default_factory=list)
+
+    def advanced(self, next_seq: int, now: float, samples: int, seconds: float) -> "Horizon":
+        """Give the horizon as it is now: the newest `samples` that are younger than `seconds`."""
+        by_age = max((seq for seq, at in self.marks if at <= now - seconds), default=0)
+        # a clock that is wrong by years must not empty the log at once: age takes at most a tenth of it each time
+        by_age = min(by_age, self.oldest_seq + max(1, (next_seq - self.oldest_seq) // STEP))
+        oldest = max(self.oldest_seq, by_age, next_seq - samples)
+        return Horizon(oldest, self._marked(oldest, next_seq, now, seconds))
+
+    def _marked(self, oldest: int, next_seq: int, now: float, seconds: float) -> list[tuple[int, float]]:
+        kept = [mark for mark in self.marks if mark[0] > oldest]
+        due = not kept or abs(now - kept[-1][1]) >= seconds / MARKS
+        return [*kept, (next_seq, now)][-2 * MARKS :] if due else kept

@@ -1,0 +1,65 @@
+"""The life of a stream: creation, reset, import, deletion. The session's lock is held."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.storage.base import Position
+from app.streams.errors import StreamExists, UnknownStream
+from app.streams.session import Session
+from app.streams.state import StreamState, new_state
+from core import Detector, DetectorConfig, InvalidSnapshot
+
+MAX_IMPORTED_SEQ = 2**52
+
+
+async def create(session: Session, config: DetectorConfig) -> bool:
+    """Create a stream; tell whether it is new. StreamExists if there is one with another config."""
+    try:
+        state = await session.state()
+    except UnknownStream:
+        await session.create(new_state(Detector(config), Position(0, 0)))
+        return True
+    refuse_other(session.stream, state.detector.config.to_dict(), config.to_dict())
+    return False
+
+
+def refuse_other(stream: str, present: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raise StreamExists unless both configs are the same."""
+    differing = [field for field in present if present[field] != wanted[field]]
+    if differing:
+        raise StreamExists(stream, ", ".join(differing))
+
+
+async def reset(session: Session) -> None:
+    """Forget what was learned; the config stays and seq goes on."""
+    state = await session.state()
+    detector = Detector(state.detector.config, first_seq=state.detector.next_seq)
+    await session.replace(new_state(detector, after(state.position)))
+
+
+async def restore(session: Session, body: bytes) -> None:
+    """Put an exported state in the place of the stream, or make it a stream; seq never goes back."""
+    imported = StreamState.from_bytes(body, Position(0, 0))
+    try:
+        present = await session.state()
+    except UnknownStream:
+        await session.create(settled(imported, Position(0, 0), 1))
+    else:
+        await session.replace(settled(imported, after(present.position), present.detector.next_seq))
+
+
+def settled(imported: StreamState, earliest: Position, next_seq: int) -> StreamState:
+    """Give an imported state its place in the log; none of its own samples can be labelled here."""
+    detector = imported.detector
+    if detector.next_seq > MAX_IMPORTED_SEQ:
+        raise InvalidSnapshot(f"its next seq is above {MAX_IMPORTED_SEQ}")
+    shift = max(0, next_seq - detector.next_seq)
+    detector.first_seq, detector.next_seq = detector.first_seq + shift, detector.next_seq + shift
+    state = new_state(detector, max(Position(detector.next_seq - 1, 0), earliest))
+    state.newest_timestamp = imported.newest_timestamp
+    return state
+
+
+def after(position: Position) -> Position:
+    """Give the next place at the same sample."""
+    return Position(position.seq, position.sub + 1)

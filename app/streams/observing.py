@@ -1,0 +1,169 @@
+"""Observing a batch: known ids are answered again, new samples are scored, learned and logged."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.storage.base import Entry, Position
+from app.streams.errors import IdConflict, InvalidIds, TooMany, UnknownStream
+from app.streams.events import batch_body
+from app.streams.opening import newest
+from app.streams.samples import Matrix, Samples
+from app.streams.session import Session
+from app.streams.state import StreamState
+from app.streams.stepping import SLICE_ROWS, observe_slices
+from app.streams.timestamps import Times, check_timestamps
+from core import DetectorConfig, Records
+
+Rows = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Samples of one request; ids ("" for none) and timestamps are either empty or one a sample."""
+
+    samples: Samples
+    ids: tuple[str, ...] = ()
+    timestamps: Times | None = None
+
+
+@dataclass(slots=True)
+class Answer:
+    """What is said of each sample, in columns."""
+
+    seq: npt.NDArray[np.int64]
+    score: npt.NDArray[np.float64]
+    threshold: npt.NDArray[np.float64]
+    is_anomaly: npt.NDArray[np.bool_]
+    ready: npt.NDArray[np.bool_]
+    samples_needed: int
+
+    @classmethod
+    def blank(cls, n: int) -> "Answer":
+        """Give columns that say nothing yet."""
+        nothing = np.full(n, np.nan)
+        return cls(np.zeros(n, np.int64), nothing, nothing.copy(), np.zeros(n, np.bool_), np.zeros(n, np.bool_), 0)
+
+    @classmethod
+    def of(cls, records: Records) -> "Answer":
+        """Give the columns of records."""
+        columns = (records.seq, records.score, records.threshold, records.is_anomaly, records.ready)
+        return cls(*columns, samples_needed=0)
+
+    def put(self, rows: Rows, records: Records) -> None:
+        """Fill in what was said of these rows."""
+        self.seq[rows], self.score[rows], self.threshold[rows] = records.seq, records.score, records.threshold
+        self.is_anomaly[rows], self.ready[rows] = records.is_anomaly, records.ready
+
+
+async def observe(session: Session, batch: Batch) -> Answer:
+    """Answer a batch and learn what is new in it; the session's lock is held."""
+    try:
+        state = await state_for(session, batch.samples)
+        return await observe_in(session, state, batch)
+    finally:
+        session.discard_unborn()
+
+
+async def state_for(session: Session, samples: Samples) -> StreamState:
+    """Give the stream's state, or begin a stream that these samples describe."""
+    try:
+        return await session.state()
+    except UnknownStream:
+        if not session.settings.auto_create:
+            raise
+        return session.begin(samples.config(session.stream))
+
+
+async def observe_in(session: Session, state: StreamState, batch: Batch) -> Answer:
+    """Answer a batch in an open stream."""
+    X = matrix_of(session, batch, state.detector.config)
+    seqs = await session.ledger.seqs(batch.ids, state.horizon.oldest_seq)
+    known = await known_rows(session, batch.ids, seqs)
+    refuse_changed(X, batch.ids, known)
+    if known:
+        answer = await complete(session, state, batch, X, known)
+    else:
+        answer = Answer.of(await learn(session, state, batch, X, np.arange(len(X))))
+    answer.samples_needed = state.detector.samples_needed
+    return answer
+
+
+async def complete(
+    session: Session, state: StreamState, batch: Batch, X: Matrix, known: Mapping[int, Records]
+) -> Answer:
+    """Answer known rows from their records, and learn the others."""
+    new = np.array([row for row in range(len(X)) if row not in known], dtype=np.intp)
+    answer = Answer.blank(len(X))
+    for row, record in known.items():
+        answer.put(np.array([row]), record)
+    if len(new):
+        answer.put(new, await learn(session, state, batch, X[new], new))
+    session.metrics.samples.labels("repeated").inc(len(known))
+    return answer
+
+
+def matrix_of(session: Session, batch: Batch, config: DetectorConfig) -> Matrix:
+    """Give the samples as a matrix, after what is cheaper to check."""
+    n = batch.samples.count(config.n_features)
+    limit = session.settings.max_batch_samples
+    if n > limit:
+        raise TooMany("samples", f"{n} samples", f"at most {limit} samples (ITAN_MAX_BATCH_SAMPLES) in one request")
+    X = batch.samples.matrix(config)
+    for field, column in (("ids", batch.ids), ("timestamps", batch.timestamps)):
+        if column is not None and len(column) not in (0, n):
+            raise InvalidIds(field, f"{len(column)} entries", f"as many as the samples, {n}")
+    refuse_doubled(batch.ids)
+    return X
+
+
+def refuse_doubled(ids: tuple[str, ...]) -> None:
+    """Raise InvalidIds for an id that stands twice in a batch."""
+    given = [client_id for client_id in ids if client_id]
+    if len(set(given)) < len(given):
+        first: dict[str, int] = {}
+        for i, client_id in enumerate(ids):
+            if client_id and first.setdefault(client_id, i) != i:
+                raise InvalidIds(f"ids[{i}]", client_id, "different from the ids before it in the batch")
+
+
+async def known_rows(session: Session, ids: tuple[str, ...], seqs: Mapping[str, int]) -> dict[int, Records]:
+    """Give the rows whose ids are known, each with its record."""
+    if not seqs:
+        return {}
+    records = await session.ledger.first_records(seqs.values())
+    return {row: records[seqs[i]] for row, i in enumerate(ids) if i in seqs and seqs[i] in records}
+
+
+def refuse_changed(X: Matrix, ids: tuple[str, ...], known: Mapping[int, Records]) -> None:
+    """Raise IdConflict for an id that came with other values before."""
+    for row, record in known.items():
+        if not np.array_equal(X[row], record.x[0], equal_nan=True):
+            raise IdConflict(f"ids[{row}]", ids[row])
+
+
+async def learn(session: Session, state: StreamState, batch: Batch, X: Matrix, rows: Rows) -> Records:
+    """Score and learn new samples, and log them."""
+    times = None if batch.timestamps is None else batch.timestamps[rows]
+    if times is not None:
+        now, allowance = session.clock.now(), session.settings.timestamp_allowance_seconds
+        check_timestamps(times, rows, state.newest_timestamp, now, allowance)
+    # an error in the first slice has changed nothing; from then on the engine is ahead of the log
+    records = [state.detector.observe(X[:SLICE_ROWS]).records]
+    with session.ahead_of_log():
+        records += await observe_slices(state.detector, X[SLICE_ROWS:])
+        learned = Records.concatenate(records) if len(records) > 1 else records[0]
+        ids = tuple(batch.ids[row] for row in rows) if batch.ids else ()
+        await session.append(state, batch_entry(learned, ids, times, session.clock.steady()), {})
+    state.newest_timestamp = newest(state.newest_timestamp, times)
+    session.metrics.samples.labels("learned").inc(len(learned))
+    session.metrics.flags.inc(int(learned.is_anomaly.sum()))
+    return learned
+
+
+def batch_entry(records: Records, ids: tuple[str, ...], times: Times | None, at: float) -> Entry:
+    """Give the log's entry of a batch."""
+    position = Position(int(records.seq[-1]), 0)
+    return Entry(position, batch_body(records, times, at), int(records.seq[0]), ids)

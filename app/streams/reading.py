@@ -1,0 +1,64 @@
+"""Reads of a stream: scores and the learned density; nothing is kept."""
+
+from typing import Any
+
+from app.storage.base import StoreUnavailable
+from app.streams.observing import Answer, Batch, matrix_of
+from app.streams.session import Session
+from app.streams.state import costs_of
+from app.streams.stepping import score_slices
+
+
+async def score(session: Session, batch: Batch) -> Answer:
+    """Score samples without learning them; before the stream is ready there are no scores."""
+    detector = (await session.readable()).detector
+    X = matrix_of(session, batch, detector.config)
+    answer = Answer.blank(len(X))
+    answer.samples_needed = detector.samples_needed
+    if detector.ready:
+        answer.score = await score_slices(detector, X)
+        answer.threshold[:] = detector.threshold
+        answer.is_anomaly = answer.score > answer.threshold
+        answer.ready[:] = True
+    session.metrics.samples.labels("scored").inc(len(X))
+    return answer
+
+
+async def log_density(session: Session, batch: Batch) -> list[float]:
+    """Give the log density at points; NotReady before there is one."""
+    detector = (await session.readable()).detector
+    X = matrix_of(session, batch, detector.config)
+    values: list[float] = (-await score_slices(detector, X)).tolist()
+    return values
+
+
+async def describe(session: Session) -> dict[str, Any]:
+    """Say how a stream is configured and how it stands."""
+    state = await session.readable()
+    detector = state.detector
+    return {
+        "stream": session.stream,
+        "config": detector.config.to_dict(),
+        "n_seen": detector.n_seen,
+        "next_seq": detector.next_seq,
+        "oldest_seq": state.horizon.oldest_seq,
+        "newest_timestamp": state.newest_timestamp,
+        "ready": detector.ready,
+        "samples_needed": detector.samples_needed,
+        "threshold": detector.threshold,
+        "costs": costs_of(detector),
+        "storage": await storage(session),
+    }
+
+
+async def storage(session: Session) -> dict[str, int] | None:
+    """Say how much the store holds of a stream (None while the store is down)."""
+    try:
+        size = await session.store.size(session.stream)
+    except StoreUnavailable:
+        return None
+    return {
+        "log_entries": size.log_entries,
+        "log_bytes": size.log_bytes,
+        "snapshot_bytes": size.snapshot_bytes,
+    }

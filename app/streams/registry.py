@@ -1,0 +1,131 @@
+"""The streams in memory, one session each."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from app.metrics import Metrics
+from app.settings import Settings
+from app.storage.base import Store, StoreError
+from app.streams.clock import Clock
+from app.streams.errors import Stopping
+from app.streams.session import Session
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class Registry:
+    """Hands out sessions and closes the least recently used when there are too many."""
+
+    def __init__(self, store: Store, settings: Settings, clock: Clock, metrics: Metrics) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._metrics = metrics
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._running: set[asyncio.Task[Any]] = set()
+        self._stopping = False
+        metrics.watch(self.count, self.oldest_unsaved_seconds)
+
+    def count(self) -> int:
+        """Count the streams in memory."""
+        return sum(session.is_open for session in self._sessions.values())
+
+    def oldest_unsaved_seconds(self) -> float:
+        """Give the age of the oldest change that no snapshot holds."""
+        times = [session.unsaved_since for session in self._sessions.values() if session.unsaved_since is not None]
+        return self._clock.monotonic() - min(times) if times else 0.0
+
+    async def shielded(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run work to its end even when the client that asked for it has gone."""
+        if self._stopping:
+            work.close()
+            raise Stopping
+        task = asyncio.get_running_loop().create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._done)
+        return await asyncio.shield(task)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        # fetched, so that a failure whose client has gone is not reported as never looked at
+        if not task.cancelled():
+            task.exception()
+
+    @asynccontextmanager
+    async def reading(self, stream: str) -> AsyncIterator[Session]:
+        """Give a stream's session for a read."""
+        session = self._sessions.get(stream)
+        if session is None:
+            session = self._sessions[stream] = Session(stream, self._store, self._clock, self._settings, self._metrics)
+        self._sessions.move_to_end(stream)
+        session.users += 1
+        try:
+            yield session
+        finally:
+            session.users -= 1
+            self._release(session)
+
+    @asynccontextmanager
+    async def changing(self, stream: str) -> AsyncIterator[Session]:
+        """Give a stream's session for a change; changes of one stream take turns in the order they came."""
+        async with self.reading(stream) as session, session.lock:
+            yield session
+        if len(self._sessions) > self._settings.max_streams_open:
+            await self.close_unused()
+
+    def _release(self, session: Session) -> None:
+        unused = not session.users and not session.is_open
+        if unused and self._sessions.get(session.stream) is session:
+            del self._sessions[session.stream]
+
+    async def close_unused(self) -> None:
+        """Close the least recently used streams beyond the limit, after their snapshots."""
+        excess = len(self._sessions) - self._settings.max_streams_open
+        for session in [session for session in self._sessions.values() if not session.users][: max(0, excess)]:
+            if await self.save(session) and not session.users:
+                session.forget()
+                self._release(session)
+
+    async def save(self, session: Session) -> bool:
+        """Store a snapshot of a stream if it has changed; tell whether nothing is left to do."""
+        session.users += 1
+        try:
+            async with session.lock:
+                await session.save()
+            return True
+        except Exception as error:
+            # one stream's fault must not end the snapshots of all others
+            self._metrics.snapshot_failures.inc()
+            unexpected = not isinstance(error, StoreError)
+            logger.warning("no snapshot of stream %s: %s", session.stream, error, exc_info=unexpected)
+            return False
+        finally:
+            session.users -= 1
+            self._release(session)
+
+    async def save_due(self) -> None:
+        """Store the snapshots that are due, one after another."""
+        for session in [session for session in self._sessions.values() if session.snapshot_is_due]:
+            await self.save(session)
+            await asyncio.sleep(0)
+
+    async def stop(self) -> None:
+        """Let running work end, then snapshot every changed stream, all within the shutdown time."""
+        self._stopping = True
+        try:
+            async with asyncio.timeout(self._settings.shutdown_seconds):
+                while self._running:
+                    await asyncio.wait(set(self._running))
+                for session in list(self._sessions.values()):
+                    await self.save(session)
+        except TimeoutError:
+            left = sum(session.unsaved_since is not None for session in self._sessions.values())
+            logger.warning("shutdown time is over: %d streams have no snapshot; their logs hold everything", left)
+            for task in self._running:
+                task.cancel()

@@ -1,0 +1,156 @@
+"""One stream: its state in memory, kept in step with its log."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from app.metrics import Metrics
+from app.settings import Settings
+from app.storage.base import Entry, Position, Snapshot, StaleWriter, Store, StoreUnavailable
+from app.streams.clock import Clock
+from app.streams.errors import StreamAppeared, UnknownStream
+from app.streams.ledger import Ledger
+from app.streams.opening import Opening
+from app.streams.state import StreamState, new_state
+from core import Detector, DetectorConfig
+
+
+class Session:
+    """A stream between the first request for it and its eviction.
+
+    Whatever changes it holds `lock`. Memory never gets ahead of the log unnoticed: when an event is not known to be
+    kept, the state serves reads at most, and is loaded again before the next change.
+    """
+
+    def __init__(self, stream: str, store: Store, clock: Clock, settings: Settings, metrics: Metrics) -> None:
+        self.stream = stream
+        self.store = store
+        self.clock = clock
+        self.settings = settings
+        self.metrics = metrics
+        self.lock = asyncio.Lock()
+        self.users = 0
+        self.ledger = Ledger(store, stream)
+        self.unsaved_since: float | None = None
+        self._state: StreamState | None = None
+        self._current = False
+        self._birth: Snapshot | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the stream is in memory."""
+        return self._state is not None
+
+    @property
+    def snapshot_is_due(self) -> bool:
+        """Tell whether enough events, or enough time, have passed since the last snapshot."""
+        if self._state is None or self.unsaved_since is None:
+            return False
+        waited = self.clock.monotonic() - self.unsaved_since
+        many = self._state.unsaved_events >= self.settings.snapshot_every_events
+        return many or waited >= self.settings.snapshot_every_seconds
+
+    async def state(self) -> StreamState:
+        """Give the state as of the log's head, for a change; UnknownStream if there is none."""
+        if self._state is None or not self._current:
+            self._place(await Opening(self.store, self.stream, self.metrics).state())
+        if self._state is None:
+            raise UnknownStream(self.stream)
+        return self._state
+
+    async def readable(self) -> StreamState:
+        """Give a state to read from; while the store is down, the one in memory."""
+        if self._state is not None and self._current:
+            return self._state
+        async with self.lock:
+            try:
+                return await self.state()
+            except StoreUnavailable:
+                if self._state is None:
+                    raise
+                return self._state
+
+    def _place(self, state: StreamState | None) -> None:
+        self._state, self._current = state, True
+        self._birth = None
+        self.unsaved_since = self.clock.monotonic() if state is not None and state.unsaved_events else None
+
+    def begin(self, config: DetectorConfig) -> StreamState:
+        """Start a stream in memory; the store learns of it with its first event."""
+        state = new_state(Detector(config), Position(0, 0))
+        self._place(state)
+        self._birth = Snapshot(state.position, state.to_bytes())
+        return state
+
+    async def create(self, state: StreamState) -> None:
+        """Make a new stream known to the store."""
+        if not await self.store.create(self.stream, Snapshot(state.position, state.to_bytes())):
+            self.forget()
+            raise StreamAppeared(self.stream)
+        self._place(state)
+
+    def forget(self) -> None:
+        """Drop the state; the next use loads it."""
+        self._place(None)
+        self._current = False
+
+    @contextmanager
+    def ahead_of_log(self) -> Iterator[None]:
+        """Mark the state as not to be trusted when the block that changes it does not come to its end."""
+        try:
+            yield
+        except BaseException:
+            self._current = False
+            raise
+
+    async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes]) -> None:
+        """Log an event that the engine has taken; only then is it acknowledged."""
+        if self._birth is not None:
+            await self._bear(self._birth)
+        await self.store.append(self.stream, state.position, entry, labels)
+        state.position = entry.position
+        state.unsaved_events += 1
+        if self.unsaved_since is None:
+            self.unsaved_since = self.clock.monotonic()
+
+    async def _bear(self, birth: Snapshot) -> None:
+        if not await self.store.create(self.stream, birth):
+            raise StreamAppeared(self.stream)
+        self._birth = None
+
+    def discard_unborn(self) -> None:
+        """Drop a stream that the store never heard of."""
+        if self._birth is not None:
+            self.forget()
+
+    async def save(self) -> None:
+        """Store a snapshot and trim the log to the label horizon."""
+        state = self._state
+        if state is None or not self._current or not state.unsaved_events:
+            return
+        horizon = state.horizon.advanced(
+            state.detector.next_seq,
+            self.clock.steady(),
+            self.settings.horizon_samples,
+            self.settings.label_horizon_seconds,
+        )
+        snapshot = Snapshot(state.position, state.to_bytes(horizon))
+        try:
+            await self.store.save_snapshot(self.stream, snapshot, horizon.oldest_seq)
+        except StaleWriter:
+            self.forget()
+            raise
+        state.horizon, state.unsaved_events = horizon, 0
+        self.unsaved_since = None
+
+    async def replace(self, state: StreamState) -> None:
+        """Put another state in the place of the present one, in the store and in memory; the log begins anew."""
+        present = await self.state()
+        with self.ahead_of_log():
+            await self.store.replace(self.stream, present.position, Snapshot(state.position, state.to_bytes()))
+        self._place(state)
+
+    async def delete(self) -> bool:
+        """Delete the stream."""
+        self.forget()
+        return await self.store.delete(self.stream)

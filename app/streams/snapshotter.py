@@ -1,0 +1,32 @@
+"""Stores snapshots in the background."""
+
+import asyncio
+
+from app.streams.clock import Clock
+from app.streams.registry import Registry
+
+PAUSE_SECONDS = 0.5
+
+
+class Snapshotter:
+    """Looks again and again for streams whose snapshot is due."""
+
+    def __init__(self, registry: Registry, clock: Clock) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """End, after the snapshot under way."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while True:
+            await self._clock.sleep(PAUSE_SECONDS)
+            await self._registry.save_due()

@@ -1,0 +1,150 @@
+import pytest
+
+from app.streams.labelling import OUTCOMES
+from core import Detector, DetectorConfig
+from tests.app.harness import Service, blobs
+
+
+@pytest.fixture
+async def observed(service):
+    await service.observe(blobs(60), ids=[f"i{i}" for i in range(1, 61)])
+    return service
+
+
+async def test_the_truth_moves_the_threshold_and_the_counts(observed):
+    flagged = (await observed.observe([[60.0, -60.0]]))["seq"][0]
+    answer = await observed.feedback({"seq": flagged, "anomaly": False}, {"id": "i50", "anomaly": True})
+    assert answer["seq"] == [flagged, 50]
+    assert answer["id"] == [None, "i50"]
+    assert answer["outcome"] == ["applied", "applied"]
+    assert answer["outcomes"] == dict.fromkeys(OUTCOMES, 0) | {"applied": 2}
+    assert answer["retracted"] == [False, True]
+    assert (answer["false_alarms"], answer["misses"], answer["cost"], answer["labels"]) == (1, 1, 2.0, 2)
+    assert answer["oldest_seq"] == 1
+    described = await observed.accepted("GET", "/streams/s")
+    assert described["threshold"] == answer["threshold_after"]
+    assert described["costs"]["misses"] == 1
+
+
+async def test_the_threshold_is_told_before_and_after(observed):
+    detector = Detector(DetectorConfig(n_features=2))
+    seen = detector.observe(blobs(60)).records[40:60]
+    expected = detector.feedback(seen, [True] * 20)
+    answer = await observed.feedback(*({"seq": seq, "anomaly": True} for seq in range(41, 61)))
+    assert answer["threshold_before"] == expected.threshold_before
+    assert answer["threshold_after"] == expected.threshold_after
+    assert answer["retracted"] == expected.retracted.tolist()
+
+
+async def test_a_label_is_applied_once_then_revised_then_withdrawn(observed):
+    for anomaly, outcome in ((True, "applied"), (True, "duplicate"), (False, "revised"), (None, "withdrawn")):
+        before = await observed.export()
+        answer = await observed.feedback({"seq": 50, "anomaly": anomaly})
+        assert answer["outcome"] == [outcome]
+        assert (await observed.export() == before) == (outcome == "duplicate")
+    assert answer["labels"] == 0
+
+
+async def test_a_duplicate_leaves_no_trace_in_the_log(observed):
+    await observed.feedback({"seq": 50, "anomaly": True})
+    size = await observed.store.size("s")
+    await observed.feedback({"seq": 50, "anomaly": True})
+    assert await observed.store.size("s") == size
+
+
+async def test_labels_that_find_no_sample(observed):
+    answer = await observed.feedback(
+        {"seq": 61, "anomaly": True}, {"id": "nobody", "anomaly": True}, {"seq": 2**53 - 1, "anomaly": None}
+    )
+    assert answer["outcome"] == ["unknown"] * 3
+    assert answer["seq"] == [61, None, 2**53 - 1]
+    assert answer["outcomes"]["unknown"] == 3
+
+
+async def test_contradicting_labels_apply_neither(observed):
+    before = await observed.export()
+    answer = await observed.feedback(
+        {"seq": 50, "anomaly": True}, {"id": "i50", "anomaly": False}, {"seq": 99, "anomaly": True}
+    )
+    assert answer["outcome"] == ["conflict", "conflict", "unknown"]
+    assert answer["outcomes"]["conflict"] == 1
+    assert await observed.export() == before
+    answer = await observed.feedback({"seq": 50, "anomaly": None}, {"seq": 50, "anomaly": False})
+    assert answer["outcome"] == ["conflict", "conflict"]
+
+
+async def test_the_same_label_twice_counts_once(observed):
+    answer = await observed.feedback({"seq": 50, "anomaly": True}, {"id": "i50", "anomaly": True})
+    assert answer["outcome"] == ["applied", "applied"]
+    assert answer["outcomes"]["applied"] == 1
+    assert answer["misses"] == 1
+    assert await observed.metric("itan_labels_total", outcome="applied") == 1
+
+
+async def test_the_id_wins_over_the_seq(observed):
+    answer = await observed.feedback({"id": "i50", "seq": 51, "anomaly": True})
+    assert answer["seq"] == [50]
+
+
+async def test_a_label_of_the_warm_up_is_applied(observed):
+    answer = await observed.feedback({"seq": 3, "anomaly": True})
+    assert answer["outcome"] == ["applied"]
+    assert (await observed.feedback({"seq": 3, "anomaly": True}))["outcome"] == ["duplicate"]
+
+
+async def test_a_label_before_ready_is_applied(service):
+    await service.observe(blobs(5))
+    answer = await service.feedback({"seq": 3, "anomaly": True})
+    assert answer["outcome"] == ["applied"]
+    assert answer["threshold_before"] is answer["threshold_after"] is None
+    assert (await service.observe(blobs(40)))["ready"][-1]
+
+
+async def test_a_dry_run_says_the_same_and_changes_nothing(observed):
+    labels = [{"seq": 50, "anomaly": True}, {"seq": 55, "anomaly": False}, {"seq": 99, "anomaly": True}]
+    before, counted = await observed.export(), await observed.metric("itan_labels_total", outcome="applied")
+    tried = await observed.feedback(*labels, query="&dry_run=true")
+    assert await observed.export() == before
+    assert await observed.metric("itan_labels_total", outcome="applied") == counted
+    done = await observed.feedback(*labels)
+    assert tried.pop("dry_run")
+    assert not done.pop("dry_run")
+    assert tried == done
+
+
+async def test_samples_beyond_the_horizon_are_expired():
+    async with Service(label_horizon_samples=10) as service:
+        await service.observe(blobs(30), ids=[f"i{i}" for i in range(30)])
+        await service.observe(blobs(30))
+        await service.registry.save(service.registry._sessions["s"])
+        answer = await service.feedback(*({"seq": seq, "anomaly": True} for seq in (1, 30, 50, 51, 60)))
+        assert answer["oldest_seq"] == 51
+        assert answer["outcome"] == ["expired", "expired", "expired", "applied", "applied"]
+        assert (await service.feedback({"id": "i3", "anomaly": True}))["outcome"] == ["unknown"]
+
+
+async def test_samples_before_a_reset_are_expired(observed):
+    await observed.accepted("POST", "/streams/s/reset")
+    answer = await observed.feedback({"seq": 50, "anomaly": True}, {"seq": 61, "anomaly": True})
+    assert answer["outcome"] == ["expired", "unknown"]
+    assert answer["oldest_seq"] == 61
+
+
+async def test_many_labels_of_all_sorts(observed):
+    await observed.feedback(*({"seq": seq, "anomaly": False} for seq in range(33, 61)))
+    answer = await observed.feedback(*({"seq": seq, "anomaly": True} for seq in range(33, 80)))
+    assert answer["outcomes"]["revised"] == 28
+    assert answer["outcomes"]["unknown"] == 19
+    assert answer["labels"] == answer["misses"] + answer["true_alarms"] == 28
+
+
+async def test_labels_of_samples_with_labels_find_their_newest_record(observed):
+    await observed.feedback({"seq": 50, "anomaly": True})
+    await observed.feedback({"seq": 50, "anomaly": False})
+    await observed.feedback({"seq": 50, "anomaly": True})
+    once = Service()
+    async with once:
+        await once.observe(blobs(60))
+        await once.feedback({"seq": 50, "anomaly": True})
+        expected = await once.accepted("GET", "/streams/s")
+    assert (await observed.accepted("GET", "/streams/s"))["costs"] == expected["costs"]

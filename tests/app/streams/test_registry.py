@@ -1,0 +1,265 @@
+import asyncio
+import logging
+
+import pytest
+
+from app.storage.base import StaleWriter, StoreUnavailable
+from app.storage.memory import MemoryStore
+from tests.app.harness import DisturbedStore, Service, blobs, raising
+
+
+def sessions(service):
+    return service.registry._sessions
+
+
+async def snapshot_seq(service, stream="s"):
+    snapshot, _ = await service.store.load(stream)
+    return snapshot.position.seq
+
+
+async def test_the_least_recently_used_are_closed_after_their_snapshot():
+    async with Service(max_streams_open=2) as service:
+        for stream in ("a", "b", "a", "c"):
+            await service.observe([[1.0]], stream)
+        assert list(sessions(service)) == ["a", "c"]
+        assert await snapshot_seq(service, "b") == 1
+        assert (await service.observe([[1.0]], "b"))["seq"] == [2]
+
+
+async def test_a_stream_in_use_is_not_closed():
+    async with Service(max_streams_open=1) as service, service.registry.reading("busy") as busy:
+        await service.observe([[1.0]], "busy")
+        await service.observe([[1.0]], "other")
+        assert busy.is_open
+        assert "busy" in sessions(service)
+
+
+async def test_unknown_streams_leave_nothing_behind(service):
+    for i in range(20):
+        await service.http.get(f"/streams/x{i}")
+        await service.http.post(f"/observe?stream=x{i}", json={"samples": [[None]]})
+    assert not sessions(service)
+    assert await service.store.streams("", 10) == []
+
+
+async def test_snapshots_after_so_many_events():
+    async with Service(snapshot_every_events=3) as service:
+        for expected in (0, 0, 3, 3, 3, 6):
+            await service.observe([[1.0]])
+            await service.registry.save_due()
+            assert await snapshot_seq(service) == expected
+
+
+async def test_snapshots_after_so_long(service):
+    await service.observe([[1.0]])
+    service.clock.advance(29)
+    await service.registry.save_due()
+    assert await snapshot_seq(service) == 0
+    service.clock.advance(2)
+    await service.registry.save_due()
+    assert await snapshot_seq(service) == 1
+
+
+async def test_set_wall_clocks_do_not_hinder_snapshots(service):
+    await service.observe([[1.0]])
+    service.clock.wall -= 3600
+    service.clock.ticks += 31
+    await service.registry.save_due()
+    assert await snapshot_seq(service) == 1
+
+
+async def test_the_wrong_wall_clock_does_not_trim_the_log(service):
+    await service.observe(blobs(40))
+    await service.registry.save(sessions(service)["s"])
+    service.clock.wall += 8 * 86_400
+    await service.observe(blobs(1))
+    await service.registry.save(sessions(service)["s"])
+    assert (await service.accepted("GET", "/streams/s"))["oldest_seq"] == 1
+
+
+async def test_the_log_is_trimmed_to_the_horizon():
+    async with Service(label_horizon_samples=25) as service:
+        for _ in range(10):
+            await service.observe(blobs(10))
+        await service.registry.save(sessions(service)["s"])
+        described = await service.accepted("GET", "/streams/s")
+        assert described["oldest_seq"] == 76
+        assert described["storage"]["log_entries"] == 3
+
+
+async def test_a_failed_append_is_not_learned():
+    store = DisturbedStore(MemoryStore())
+    X = blobs(90)
+    async with Service(store) as service, Service() as unbroken:
+        await service.observe(X[:50])
+        store.before["append"] = raising(StoreUnavailable("gone"))
+        for _ in range(3):
+            await service.refused("POST", "/observe?stream=s", 503, "store_unavailable", json={"samples": [[9.0, 9.0]]})
+            labels = {"labels": [{"seq": 40, "anomaly": True}]}
+            await service.refused("POST", "/feedback?stream=s", 503, "store_unavailable", json=labels)
+        del store.before["append"]
+        await unbroken.observe(X[:50])
+        assert (await service.observe(X[50:]))["score"] == (await unbroken.observe(X[50:]))["score"]
+        assert await service.export() == await unbroken.export()
+
+
+async def test_an_append_whose_answer_is_lost_counts_once():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        store.after["append"] = raising(StoreUnavailable("answer lost"))
+        body = {"samples": [[1.0], [2.0]], "ids": ["a", "b"]}
+        await service.refused("POST", "/observe?stream=s", 503, "store_unavailable", json=body)
+        del store.after["append"]
+        assert (await service.observe([[1.0], [2.0]], ids=["a", "b"]))["seq"] == [1, 2]
+        assert (await service.accepted("GET", "/streams/s"))["n_seen"] == 2
+
+
+async def test_a_first_observe_that_fails_can_be_repeated():
+    for verb in ("create", "append"):
+        store = DisturbedStore(MemoryStore())
+        async with Service(store) as service:
+            store.before[verb] = raising(StoreUnavailable("gone"))
+            await service.refused("POST", "/observe?stream=s", 503, "store_unavailable", json={"samples": [[1.0]]})
+            del store.before[verb]
+            assert (await service.observe([[1.0]]))["seq"] == [1]
+
+
+async def test_a_stale_writer_goes_on_from_the_store():
+    store = MemoryStore()
+    async with Service(store) as first, Service(store) as second:
+        await first.observe(blobs(40))
+        await second.observe(blobs(5))
+        await first.refused("POST", "/observe?stream=s", 503, "stream_moved", json={"samples": [[1.0, 1.0]]})
+        assert (await first.observe([[1.0, 1.0]]))["seq"] == [46]
+        await second.refused("POST", "/streams/s/reset", 503, "stream_moved")
+        assert await first.export() == await second.export()
+
+
+async def test_two_creators_of_one_stream():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        store.store._streams = {}
+
+        async def forestall() -> None:
+            del store.before["create"]
+            async with Service(store.store) as other:
+                await other.observe([[5.0]])
+
+        store.before["create"] = forestall
+        await service.refused("POST", "/observe?stream=s", 503, "stream_moved", json={"samples": [[1.0]]})
+        assert (await service.observe([[1.0]]))["seq"] == [2]
+
+
+async def test_reads_go_on_while_the_store_is_down():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        await service.observe(blobs(40))
+        store.before["*"] = raising(StoreUnavailable("gone"))
+        for _ in range(2):
+            points = {"points": [[0, 0]]}
+            assert (await service.http.post("/density?stream=s", json=points)).status_code == 200
+            samples = {"samples": [[0, 0]]}
+            assert (await service.http.post("/observe?stream=s&learn=false", json=samples)).status_code == 200
+            assert (await service.accepted("GET", "/streams/s"))["storage"] is None
+            assert (await service.http.get("/density?stream=s")).status_code == 200
+            await service.refused("POST", "/observe?stream=s", 503, "store_unavailable", json=samples)
+        await service.refused("POST", "/density?stream=t", 503, "store_unavailable", json={"points": [[0, 0]]})
+        del store.before["*"]
+
+
+async def test_a_read_does_not_wait_for_a_slow_append():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        await service.observe(blobs(40))
+        store.before["append"] = (held := asyncio.Event()).wait
+        pending = asyncio.create_task(service.observe([[1.0, 1.0]]))
+        assert (await service.http.post("/density?stream=s", json={"points": [[0, 0]]})).status_code == 200
+        assert not pending.done()
+        held.set()
+        assert (await pending)["seq"] == [41]
+
+
+async def test_a_damaged_log_is_an_error_and_never_a_fresh_stream():
+    store = MemoryStore()
+    async with Service(store) as service:
+        await service.observe(blobs(3))
+        await service.observe(blobs(3))
+        await service.crash()
+    del store._streams["s"].log[0]
+    async with Service(store) as service:
+        problem = await service.refused("POST", "/observe?stream=s", 500, "store_corrupt", json={"samples": [[1, 2]]})
+        assert "1" in problem["detail"]
+
+
+async def test_other_scores_on_replay_are_counted_and_the_stream_goes_on(caplog):
+    caplog.set_level(logging.ERROR)
+    store = MemoryStore()
+    async with Service(store) as service:
+        await service.observe(blobs(40))
+        await service.observe([[1.0, 1.0]])
+        await service.crash()
+    entry = store._streams["s"].log[1]
+    other = Service()
+    async with other:
+        await other.observe(blobs(40))
+        await other.observe([[1.5, 1.0]])
+        records = other.store._streams["s"].log[1].body
+    store._streams["s"].log[1] = type(entry)(
+        entry.position, with_other_x(entry.body, records), entry.first_seq, entry.ids
+    )
+    async with Service(store) as service:
+        assert (await service.observe([[1.0, 1.0]]))["seq"] == [42]
+        assert await service.metric("itan_replay_mismatches_total") == 1
+
+
+def with_other_x(body: bytes, other: bytes) -> bytes:
+    """Give a batch the samples of another, so that its scores no longer belong to them."""
+    from app.streams.events import batch_body, read_event, read_records
+
+    records, foreign = (read_records(read_event(b).records) for b in (body, other))
+    rows = records.rows.copy()
+    rows["x"] = foreign.x
+    return batch_body(type(records)(rows), None, 0.0)
+
+
+async def test_shutdown_stores_snapshots_and_ends_in_time():
+    store = MemoryStore()
+    async with Service(store) as service:
+        await service.observe(blobs(40))
+    snapshot, head = await store.load("s")
+    assert snapshot.position == head
+
+
+async def test_a_store_that_hangs_does_not_hold_up_the_shutdown():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store, shutdown_seconds=0.05) as service:
+        await service.observe(blobs(3))
+        store.before["save_snapshot"] = asyncio.Event().wait
+    assert not service.registry._running
+
+
+async def test_work_that_came_before_the_shutdown_ends_and_later_work_is_refused():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        store.before["append"] = (held := asyncio.Event()).wait
+        pending = asyncio.create_task(service.observe([[1.0]]))
+        while not service.registry._running:  # noqa: ASYNC110 nothing announces it
+            await asyncio.sleep(0)
+        stopping = asyncio.create_task(service.registry.stop())
+        await asyncio.sleep(0)
+        await service.refused("POST", "/observe?stream=t", 503, "stopping", json={"samples": [[1.0]]})
+        held.set()
+        assert (await pending)["seq"] == [1]
+        await stopping
+        assert await snapshot_seq(service) == 1
+
+
+@pytest.mark.parametrize("error", [StaleWriter("s", (0, 0), (1, 0)), StoreUnavailable("gone")])
+async def test_a_snapshot_that_cannot_be_stored_loses_nothing(error):
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        await service.observe(blobs(40))
+        store.before["save_snapshot"] = raising(error)
+        assert not await service.registry.save(sessions(service)["s"])
+        del store.before["save_snapshot"]
+        assert (await service.observe([[1.0, 1.0]]))["seq"] == [41]

@@ -1,0 +1,200 @@
+"""`itan replay` through a real service."""
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.cli import app
+from app.client import Client
+from app.replay.local import local_service
+
+ITAN = [sys.executable, "-m", "app.cli"]
+RARE = 12
+N = 240
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with local_service(f"sqlite:///{tmp_path_factory.mktemp('store')}/itan.db") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write two numeric columns with a far sample now and then; some cells are empty, some labels unknown."""
+    lot = random.Random(7)
+    path = tmp_path_factory.mktemp("table") / "t.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["row", "a", "b", "host", "y"])
+        for t in range(N):
+            rare = t % RARE == RARE - 1
+            a, b = (lot.gauss(9.0 * rare, 1.0) for _ in range(2))
+            writer.writerow([t, a, "" if t % 50 == 20 else b, f"h{t}", "" if t % 40 == 0 else int(rare)])
+    return path
+
+
+def replay(*words: str | Path, code: int = 0, stdin: str | None = None) -> Result:
+    done = CliRunner().invoke(app, ["replay", *map(str, words)], input=stdin)
+    assert done.exit_code == code, done.output
+    return done
+
+
+def report(*words: str | Path, **options: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(replay(*words, "--json", **options).stdout)
+    return document
+
+
+def options(table: Path, stream: str, url: str) -> list[str]:
+    words = [str(table), "--stream", stream, "--label-column", "y", "--drop", "row", "--url", url]
+    return [*words, "--label-delay", "10", "--label-rate", "0.2"]
+
+
+def test_the_report_agrees_with_the_scores_and_the_service(service: str, table: Path, tmp_path: Path) -> None:
+    scores = tmp_path / "scores.csv"
+    found = report(*options(table, "agrees", service), "--scores", scores)
+    with scores.open() as file:
+        rows = list(csv.DictReader(file))
+    judged = [row for row in rows if row["score"] and row["label"]]
+    assert found["samples"] == len(rows) == N
+    assert found["not_scored"] == sum(not row["score"] for row in rows) > 0
+    assert found["labelled"] == len(judged)
+    assert found["labels_sent"] == found["label_outcomes"]["applied"] > N / 10
+    assert found["flags"] == sum(row["flag"] == "1" for row in rows)
+    assert found["misses"] == sum(row["flag"] == "0" and row["label"] == "1" for row in judged)
+    assert found["false_alarms"] == sum(row["flag"] == "1" and row["label"] == "0" for row in judged)
+    assert found["cost"] == found["misses"] + found["false_alarms"] >= found["best_fixed_cost"]
+    assert found["ranking_auc"] > 0.95
+    assert all((float(r["score"]) > float(r["threshold"])) == (r["flag"] == "1") for r in judged)
+    with Client(service) as client:
+        state = client.get("agrees")
+    assert state["n_seen"] == found["last_seq"] == N
+    assert state["threshold"] == found["threshold"]
+    assert [feature["name"] for feature in state["config"]["features"]] == ["a", "b"]
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+def test_batches_change_nothing(service: str, table: Path, tmp_path: Path, batch_size: int) -> None:
+    whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
+    rate = ["--label-rate", "0.1", "--seed", "3"]
+    report(*options(table, f"whole{batch_size}", service), *rate, "--scores", whole)
+    report(*options(table, f"cut{batch_size}", service), *rate, "--scores", cut, "--batch-size", str(batch_size))
+    assert whole.read_text() == cut.read_text()
+
+
+def test_a_replay_goes_on_after_a_restart_as_if_unbroken(service: str, table: Path, tmp_path: Path) -> None:
+    whole, first, second = (tmp_path / name for name in ("whole.csv", "first.csv", "second.csv"))
+    report(*options(table, "unbroken", service), "--scores", whole)
+    local = [*options(table, "broken", "unused"), "--local", "--store", f"sqlite:///{tmp_path}/itan.db"]
+    report(*local, "--limit", "101", "--no-final-labels", "--scores", first)
+    found = report(*local, "--resume", "--scores", second)
+    assert found["samples"] == N - 101
+    assert whole.read_text() == first.read_text() + second.read_text().partition("\n")[2]
+
+
+def test_rows_may_come_from_stdin_and_from_the_middle(service: str, table: Path) -> None:
+    words = ["-", "--stream", "stdin", "--url", service, "--columns", "b,a", "--from", "100"]
+    found = report(*words, "--limit", "50", stdin=table.read_text())
+    assert (found["samples"], found["labelled"], found["ranking_auc"]) == (50, 0, None)
+    with Client(service) as client:
+        assert [feature["name"] for feature in client.get("stdin")["config"]["features"]] == ["b", "a"]
+
+
+def test_a_stream_is_created_with_a_config_and_its_costs_count(service: str, table: Path) -> None:
+    config = json.dumps({"cost_false_negative": 5, "cost_false_positive": 2, "profile": "paper"})
+    found = report(*options(table, "costly", service), "--config", config)
+    assert found["cost"] == 5 * found["misses"] + 2 * found["false_alarms"]
+    done = replay(*options(table, "costly", service), "--config", "{}", code=1)
+    assert done.stderr.startswith("itan: ")
+    assert " 409 " in done.stderr.replace("[", " ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_ids_go_along_and_make_a_repeat_harmless(service: str, table: Path) -> None:
+    words = [*options(table, "ids", service), "--id-column", "host"]
+    first, second = report(*words), report(*words)
+    assert second["last_seq"] == first["last_seq"] == N
+    assert second["label_outcomes"] == {"duplicate": first["labels_sent"]}
+    assert second["ranking_auc"] == first["ranking_auc"]
+
+
+def test_people_get_lines(service: str, table: Path) -> None:
+    lines = dict(line.split(maxsplit=1) for line in replay(*options(table, "lines", service)).stdout.splitlines())
+    assert {"ranking", "average", "flags", "misses", "cost", "best", "threshold"} <= set(lines)
+
+
+def test_the_plot_is_a_picture(service: str, table: Path, tmp_path: Path) -> None:
+    replay(*options(table, "plot", service), "--plot", tmp_path / "out.png")
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_missing_matplotlib_is_said_before_anything_is_sent(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.commands.replay.find_spec", lambda name: None)
+    done = CliRunner().invoke(app, ["replay", *options(table, "s", "http://127.0.0.1:9"), "--plot", "out.png"])
+    assert done.exit_code == 2
+    assert "uv run --extra plot itan replay" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--url", "http://127.0.0.1:9"], 1, "no answer from http://127.0.0.1:9"),
+        (["--label-column", "truth"], 2, "no column truth; there are row, a, b, host, y"),
+        (["--columns", "host"], 2, "line 2, column host: 'h0' is no finite number"),
+        (["--config", "{"], 2, "--config is no JSON"),
+        (["--config", "[]"], 2, "--config must be a JSON object"),
+        (["--config", '{"beta": -1}'], 1, "beta"),
+        (["--stream", "no such/id"], 1, "stream"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(service: str, table: Path, words: list[str], code: int, message: str) -> None:
+    done = replay(table, "--stream", "wrong", "--url", service, *words, code=code)
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_a_missing_file_is_one_line() -> None:
+    done = replay("no-such.csv", "--stream", "s", code=1)
+    assert "No such file" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_service_that_does_not_start_is_said(table: Path) -> None:
+    done = replay(table, "--stream", "s", "--local", "--store", "ftp://x", code=1)
+    assert "ftp" in done.stderr
+
+
+def test_ctrl_c_ends_with_a_report_of_what_was_sent(service: str) -> None:
+    command = [*ITAN, "replay", "-", "-s", "ctrl-c", "--url", service, "--batch-size", "1", "--json"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        # more rows than it looks ahead, so that it has begun to send before the interrupt
+        process.stdin.write("x\n" + "".join(f"{t % 7}\n" for t in range(1005)))
+        process.stdin.flush()
+        await_samples(service, "ctrl-c")
+        process.send_signal(signal.SIGINT)
+        process.stdin.close()
+        found = json.loads(process.stdout.read())
+    assert process.returncode == 130
+    assert found["stopped"]
+    assert 0 < found["samples"] < 1005
+    with Client(service) as client:
+        assert client.get("ctrl-c")["n_seen"] == found["samples"]
+
+
+def await_samples(service: str, stream: str) -> None:
+    with Client(service) as client:
+        while stream not in client.streams():
+            os.sched_yield()

@@ -1,0 +1,145 @@
+"""`itan serve` as a process of its own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+GREETING = "itan serves "
+SERVE = [sys.executable, "-m", "app.cli", "serve"]
+MAIN = """
+import os, sys, types
+def create_app(settings):
+    print("numpy" in sys.modules, os.environ["OPENBLAS_NUM_THREADS"], os.environ["OMP_NUM_THREADS"])
+    raise ValueError("enough seen")
+sys.modules["app.main"] = types.ModuleType("app.main")
+sys.modules["app.main"].create_app = create_app
+from app.cli import app
+app(["serve"])
+"""
+
+
+def environment(**settings: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ITAN_")}
+    kept.pop("OPENBLAS_NUM_THREADS", None)
+    return kept | settings
+
+
+@contextmanager
+def serving(*flags: str, **settings: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start a service and give its address."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [*SERVE, "--port", "0", *flags], env=environment(**settings), stdout=pipe, stderr=pipe, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line.startswith(GREETING)
+            yield process, line.removeprefix(GREETING).strip()
+        finally:
+            process.kill()
+
+
+def get(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return bytes(answer.read())
+
+
+def refused(*flags: str, **settings: str) -> str:
+    """Run a service that cannot start, and give the one line that it says."""
+    done = subprocess.run([*SERVE, *flags], env=environment(**settings), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+    return done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_picks_a_port_says_so_serves_and_ends_cleanly(number: signal.Signals) -> None:
+    with serving("--store", "memory://") as (process, url):
+        assert json.loads(get(url + "/livez"))["status"] == "alive"
+        process.send_signal(number)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert "GET /livez" not in said
+    assert "Traceback" not in said
+
+
+def test_an_idle_connection_does_not_hold_up_the_end() -> None:
+    with serving("--store", "memory://", "--log-level", "error") as (process, url):
+        host, _, port = url.removeprefix("http://").rpartition(":")
+        with socket.create_connection((host, int(port))) as idle:
+            idle.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert idle.recv(100).startswith(b"HTTP/1.1 200")
+            process.terminate()
+            assert process.wait(30) == 0
+
+
+def test_flags_win_over_the_environment(tmp_path: Path) -> None:
+    flag, variable = tmp_path / "flag.db", tmp_path / "variable.db"
+    settings = {"ITAN_STORE": f"sqlite:///{variable}", "ITAN_HOST": "192.0.2.1"}
+    with serving("--store", f"sqlite:///{flag}", "--host", "127.0.0.1", **settings) as (_, url):
+        get(url + "/readyz")
+    assert flag.exists()
+    assert not variable.exists()
+
+
+def test_without_flags_the_environment_counts(tmp_path: Path) -> None:
+    with serving(ITAN_STORE=f"sqlite:///{tmp_path}/variable.db") as (_, url):
+        get(url + "/readyz")
+    assert (tmp_path / "variable.db").exists()
+
+
+def test_letting_everybody_in_is_refused() -> None:
+    assert "ITAN_API_KEYS" in refused("--host", "0.0.0.0")
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"ITAN_PORT": "99999"}, "port: Input should be less than or equal to 65535"),
+        ({"ITAN_SHUTDOWN_SECONDS": "soon"}, "shutdown_seconds"),
+        ({"ITAN_STORE": "ftp://x/y"}, "ftp"),
+        ({"ITAN_API_KEYS": "hush,se cret"}, "ITAN_API_KEYS, entry 2"),
+    ],
+)
+def test_a_bad_setting_is_named_on_one_line(settings: dict[str, str], named: str) -> None:
+    line = refused(**settings)
+    assert line.startswith("itan: ")
+    assert named in line
+    assert "hush" not in line
+    assert "cret" not in line
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [*SERVE, "--port", str(port), "--store", "memory://"]
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"itan: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+def test_a_store_that_cannot_be_opened_is_said_on_one_line(tmp_path: Path) -> None:
+    command = [*SERVE, "--port", "0", "--store", f"sqlite:///{tmp_path}/no/such/folder/itan.db", "--log-level", "error"]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("itan: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("settings", "threads"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
+def test_the_number_of_threads_is_set_before_numpy_is_there(settings: dict[str, str], threads: str) -> None:
+    done = subprocess.run([sys.executable, "-c", MAIN], env=environment(**settings), capture_output=True, text=True)
+    assert done.stdout == f"False {threads} 1\n"
+    assert done.stderr == "itan: enough seen\n"

@@ -1,0 +1,126 @@
+"""`itan streams`, `label` and `density` against a real service that asks for a key."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.cli import app
+from app.client import Client
+
+KEY = "s3cret"
+GREETING = "itan serves "
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    command = [sys.executable, "-m", "app.cli", "serve", "--port", "0", "--store", "memory://", "--log-level", "error"]
+    environment = os.environ | {"ITAN_API_KEYS": KEY}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().removeprefix(GREETING).strip()
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def stream(url: str, request: pytest.FixtureRequest) -> str:
+    """Make a stream that is ready."""
+    name = re.sub(r"\W", "-", request.node.name)
+    with Client(url, KEY) as client:
+        client.create(name, {"n_features": 2})
+        client.observe(name, [[t % 7, t % 5] for t in range(100)], ids=[f"id{t}" for t in range(100)])
+    return name
+
+
+def itan(url: str, *words: str, code: int = 0, key: str = KEY) -> Result:
+    done = CliRunner().invoke(app, list(words), env={"ITAN_URL": url, "ITAN_KEY": key})
+    assert done.exit_code == code, done.output
+    return done
+
+
+def test_streams_are_listed(url: str, stream: str) -> None:
+    assert stream in itan(url, "streams", "list").stdout.split()
+
+
+def test_a_stream_is_shown(url: str, stream: str) -> None:
+    shown = json.loads(itan(url, "streams", "show", stream).stdout)
+    assert (shown["stream"], shown["n_seen"]) == (stream, 100)
+
+
+def test_a_stream_is_reset_and_deleted(url: str, stream: str) -> None:
+    itan(url, "streams", "reset", stream)
+    assert json.loads(itan(url, "streams", "show", stream).stdout)["ready"] is False
+    itan(url, "streams", "delete", stream)
+    assert stream not in itan(url, "streams", "list").stdout.split()
+    assert "[404 " in itan(url, "streams", "show", stream, code=1).stderr
+
+
+def test_an_export_becomes_the_same_stream_again(url: str, stream: str, tmp_path: Path) -> None:
+    file = tmp_path / "stream.itan"
+    itan(url, "streams", "export", stream, "-o", str(file))
+    before = itan(url, "density", "-s", stream, "--points", "[[1, 2], [40, null]]").stdout
+    with Client(url, KEY) as client:
+        client.observe(stream, [[50.0, 50.0]] * 50)
+    assert itan(url, "density", "-s", stream, "--points", "[[1, 2], [40, null]]").stdout != before
+    itan(url, "streams", "import", stream, str(file))
+    assert itan(url, "density", "-s", stream, "--points", "[[1, 2], [40, null]]").stdout == before
+
+
+def test_a_spoilt_file_is_refused_on_one_line(url: str, stream: str, tmp_path: Path) -> None:
+    (tmp_path / "spoilt").write_bytes(b"not a snapshot")
+    done = itan(url, "streams", "import", stream, str(tmp_path / "spoilt"), code=1)
+    assert done.stderr.startswith("itan: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("which", [["--seq", "18"], ["--id", "id17"]])
+def test_a_sample_is_labelled_by_seq_or_id(url: str, stream: str, which: list[str]) -> None:
+    def outcome(*words: str) -> str:
+        answer = json.loads(itan(url, "label", "-s", stream, *which, *words).stdout)
+        assert answer["seq"] == [18]
+        return str(answer["outcome"][0])
+
+    assert outcome("--anomaly", "--dry-run") == "applied"
+    assert outcome("--anomaly") == "applied"
+    assert outcome("--anomaly") == "duplicate"
+    assert outcome("--normal") == "revised"
+    assert outcome("--withdraw") == "withdrawn"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--anomaly"],
+        ["--seq", "1", "--id", "a", "--anomaly"],
+        ["--seq", "1"],
+        ["--seq", "1", "--anomaly", "--normal"],
+    ],
+)
+def test_a_label_that_says_too_little_or_too_much_is_refused(words: list[str]) -> None:
+    assert itan("http://127.0.0.1:9", "label", "-s", "s", *words, code=2).stderr.startswith("itan: ")
+
+
+def test_the_model_is_shown(url: str, stream: str) -> None:
+    model = json.loads(itan(url, "density", "-s", stream).stdout)
+    assert model["nodes"]
+
+
+@pytest.mark.parametrize("points", ["[[1, 2]", "7"])
+def test_points_that_are_none_are_refused(points: str) -> None:
+    done = itan("http://127.0.0.1:9", "density", "-s", "s", "--points", points, code=2)
+    assert "--points" in done.stderr
+
+
+def test_a_wrong_key_is_one_line_that_does_not_show_it(url: str) -> None:
+    done = itan(url, "streams", "list", code=1, key="guess")
+    assert "[401 " in done.stderr
+    assert "guess" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,123 @@
+import itertools
+
+import pytest
+
+from app.security import InvalidKeys, KeyRing, Scope
+from tests.app.harness import Service
+
+KEYS = "all,r:read,o:observe,l:label,a:admin,ro:read+observe:plant-*,one:read+observe+label:plant-1"
+
+ROUTES = {
+    ("POST", "/observe?stream={s}"): Scope.OBSERVE,
+    ("POST", "/observe?stream={s}&learn=false"): Scope.READ,
+    ("POST", "/feedback?stream={s}"): Scope.LABEL,
+    ("POST", "/feedback?stream={s}&dry_run=true"): Scope.LABEL,
+    ("POST", "/density?stream={s}"): Scope.READ,
+    ("GET", "/density?stream={s}"): Scope.READ,
+    ("GET", "/density/grid?stream={s}&x=0&y=1"): Scope.READ,
+    ("PUT", "/streams/{s}"): Scope.ADMIN,
+    ("GET", "/streams/{s}"): Scope.READ,
+    ("DELETE", "/streams/{s}"): Scope.ADMIN,
+    ("POST", "/streams/{s}/reset"): Scope.ADMIN,
+    ("GET", "/streams/{s}/export"): Scope.READ,
+    ("PUT", "/streams/{s}/import"): Scope.ADMIN,
+}
+HELD = {
+    "all": (set(Scope), ""),
+    "r": ({Scope.READ}, ""),
+    "o": ({Scope.OBSERVE}, ""),
+    "l": ({Scope.LABEL}, ""),
+    "a": (set(Scope), ""),
+    "ro": ({Scope.READ, Scope.OBSERVE}, "plant-"),
+    "one": ({Scope.READ, Scope.OBSERVE, Scope.LABEL}, "plant-1"),
+}
+OPEN = {("GET", "/livez"), ("GET", "/readyz"), ("GET", "/metrics")}
+
+
+@pytest.fixture
+async def guarded():
+    async with Service(api_keys=KEYS) as running:
+        yield running
+
+
+async def ask(service, method, path, key):
+    return await service.http.request(method, path, headers={"Authorization": f"Bearer {key}"})
+
+
+@pytest.mark.parametrize(("route", "scope"), ROUTES.items())
+async def test_every_key_may_do_just_what_it_was_given(guarded, route, scope):
+    method, path = route
+    for (key, (scopes, prefix)), stream in itertools.product(HELD.items(), ["plant-1", "plant-12", "other"]):
+        covered = stream == prefix if key == "one" else stream.startswith(prefix)
+        answer = await ask(guarded, method, path.format(s=stream), key)
+        allowed = scope in scopes and covered
+        assert (answer.status_code != 403) == allowed, (key, stream, answer.text)
+        assert answer.status_code != 401
+
+
+@pytest.mark.parametrize("route", [*ROUTES, ("GET", "/streams")])
+@pytest.mark.parametrize("key", ["", "wrong", "al", "alll", "ALL", "all:read", "ключ"])
+async def test_without_a_good_key_nothing_is_answered(guarded, route, key):
+    method, path = route
+    headers = {"Authorization": b"Bearer " + key.encode()} if key else {}
+    answer = await guarded.http.request(method, path.format(s="plant-1"), headers=headers)
+    assert answer.status_code == 401
+    assert answer.json()["code"] == "unauthenticated"
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_every_route_asks_for_a_key_but_those_for_probes(guarded):
+    paths = (await guarded.http.get("/openapi.json")).json()["paths"]
+    served = {(method.upper(), path) for path, methods in paths.items() for method in methods}
+    tested = {(method, path.partition("?")[0].replace("{s}", "{stream}")) for method, path in ROUTES}
+    assert served == tested | OPEN | {("GET", "/streams")}
+    for method, path in OPEN:
+        assert (await guarded.http.request(method, path)).status_code == 200
+
+
+async def test_the_key_may_come_in_either_header(guarded):
+    for headers in ({"Authorization": "bearer r"}, {"X-API-Key": "r"}):
+        assert (await guarded.http.get("/streams", headers=headers)).status_code == 200
+    mixed = {"Authorization": "Bearer wrong", "X-API-Key": "r"}
+    assert (await guarded.http.get("/streams", headers=mixed)).status_code == 401
+
+
+async def test_a_list_shows_only_what_the_key_may_read(guarded):
+    for stream in ("other", "plant-1", "plant-2"):
+        await ask(guarded, "PUT", f"/streams/{stream}", "all")
+        headers = {"Authorization": "Bearer all"}
+        await guarded.http.put(f"/streams/{stream}", json={"n_features": 1}, headers=headers)
+    for key, names in {"r": ["other", "plant-1", "plant-2"], "ro": ["plant-1", "plant-2"], "one": ["plant-1"]}.items():
+        page = (await ask(guarded, "GET", "/streams", key)).json()
+        assert [entry["stream"] for entry in page["streams"]] == names
+    assert (await ask(guarded, "GET", "/streams", "l")).status_code == 403
+
+
+async def test_a_refused_request_reads_no_body_and_leaves_no_stream(guarded):
+    answer = await guarded.http.post(
+        "/observe?stream=new", json={"samples": [[1.0]]}, headers={"Authorization": "Bearer r"}
+    )
+    assert answer.status_code == 403
+    assert (await ask(guarded, "GET", "/streams", "all")).json()["streams"] == []
+
+
+async def test_keys_are_nowhere_to_be_read(guarded, caplog):
+    answer = await guarded.http.get("/streams", headers={"Authorization": "Bearer sesame"})
+    assert "sesame" not in answer.text + caplog.text
+    assert "plant-1'" not in repr(KeyRing.parse(KEYS))
+    assert b"digest" not in repr(KeyRing.parse(KEYS)._grants).encode()
+
+
+@pytest.mark.parametrize(
+    "text", [",", "a,,b", "a b", "k:", "k:write", "k:read:", "k:read:a*b", ":read", "k:read+", "é"]
+)
+def test_keys_that_cannot_be_read_stop_the_start(text):
+    with pytest.raises(InvalidKeys, match=r"entry [12]") as refused:
+        KeyRing.parse(text)
+    assert "write" not in str(refused.value).partition("scopes are")[0]
+
+
+def test_a_stream_pattern_may_hold_colons():
+    (grant,) = KeyRing.parse("k:read:plant:1:*")._grants
+    assert grant.covers("plant:1:7")
+    assert not grant.covers("plant:2:7")
