@@ -146,6 +146,8 @@ class DetectorConfig:
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> "DetectorConfig":
         """The config that a JSON-like mapping describes; to_dict is its inverse."""
+        if not isinstance(mapping, Mapping):
+            raise InvalidConfig("config", mapping, "an object")
         known = [f.name for f in fields(cls)]
         for field in mapping:
             if field not in known:

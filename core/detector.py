@@ -11,6 +11,7 @@ from core.arrays import BoolArray, FloatArray, IntArray
 from core.config import DetectorConfig
 from core.density import DensityModel, Examined
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, NotReady
+from core.inputs import checked_labels, checked_samples
 from core.mixture import log_mixture
 from core.outcomes import Costs, Outcomes
 from core.records import LEARNED, NOT_LEARNED, RETRACTED, Records
@@ -100,7 +101,7 @@ class Detector:
         Raises InvalidObservation, and changes nothing, if X has another shape, an infinity, or a row with nothing
         known.
         """
-        X = self._validated(X)
+        X = checked_samples(X, self.config.n_features)
         waiting = min(len(X), self.samples_needed)
         parts = [self._warm_up(X[:waiting])] if waiting else []
         parts += self._pass_by(X[waiting:])
@@ -122,7 +123,7 @@ class Detector:
         as learn_from says. Raises InvalidObservation, and changes nothing, if a label is of another type, or one sample
         gets two.
         """
-        new = self._validated_labels(records, labels)
+        new = checked_labels(labels, records.seq, self.first_seq, self.next_seq)
         before = self.threshold
         rows = Records.concatenate([records], self.config.max_nodes)
         outcome, retracted = [], np.zeros(len(rows), bool)
@@ -141,11 +142,11 @@ class Detector:
 
         Raises InvalidObservation as observe does, and NotReady during the warm-up.
         """
-        X = self._validated(X)
+        X = checked_samples(X, self.config.n_features)
         if self._scaling is None:
             raise NotReady(self.samples_needed)
-        parts = [self._model.log_density(Z) for Z in _segments(self._scaling.apply(X))]
-        return self._scaling.log_volume - np.concatenate([np.zeros(0), *parts])
+        parts = [self._scaling.score(Z, self._model.log_density(Z)) for Z in _segments(self._scaling.apply(X))]
+        return np.concatenate([np.zeros(0), *parts])
 
     def log_density(self, X: Any) -> FloatArray:
         """log p of samples X (n, m): -score."""
@@ -214,35 +215,6 @@ class Detector:
         self._threshold = threshold_of(self.config, scaling.log_volume)
         return self._threshold
 
-    def _validated(self, X: Any) -> FloatArray:
-        try:
-            with np.errstate(over="ignore"):  # a long double of 1e400
-                samples: FloatArray = np.array(X, dtype=np.float64, order="C", ndmin=2)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidObservation("X", X, "a matrix of numbers") from error
-        if samples.ndim != 2 or samples.shape[1] != self.config.n_features:
-            raise InvalidObservation("X", samples.shape, f"of shape (n, {self.config.n_features})")
-        if np.isinf(samples).any():
-            row, column = (int(k) for k in np.argwhere(np.isinf(samples))[0])
-            value = float(samples[row, column])
-            raise InvalidObservation("X", value, "finite, or NaN if missing", row=row, column=column)
-        if (empty := np.isnan(samples).all(1)).any():
-            raise InvalidObservation("X", "nothing but NaN", "known in at least one feature", row=int(empty.argmax()))
-        return samples
-
-    def _validated_labels(self, records: Records, labels: Sequence[bool | None]) -> list[int]:
-        if len(labels) != len(records):
-            raise InvalidObservation("labels", len(labels), f"{len(records)} long, one a record")
-        said: dict[int, bool | None] = {}
-        for i, (seq, label) in enumerate(zip(records.seq.tolist(), labels, strict=True)):
-            if not self.first_seq <= seq < self.next_seq:
-                raise InvalidObservation("records", seq, f"from seq {self.first_seq} to {self.next_seq - 1}", row=i)
-            if label is not None and not isinstance(label, bool | np.bool_):
-                raise InvalidObservation("labels", label, "True, False or None", row=i)
-            if said.setdefault(seq, label) != label:
-                raise InvalidObservation("labels", label, f"the same as before for seq {seq}", row=i)
-        return [0 if label is None else 1 if label else -1 for label in labels]
-
     def _blank(self, X: FloatArray, *, n_nodes: int = 0, altered: bool = False) -> Records:
         """New records of the next samples, with nothing said of them yet."""
         records = Records.empty(len(X), self.config.n_features, n_nodes, altered=altered)
@@ -294,7 +266,7 @@ class Detector:
         """Scores (n,) in the user's units, and the thresholds that they meet."""
         assert self._scaling is not None
         assert self._threshold is not None
-        score = self._scaling.log_volume - log_mixture(examined.log_density, self._model.weights)
+        score = self._scaling.score(examined.Z, log_mixture(examined.log_density, self._model.weights))
         return score, self._threshold.pass_by(score)
 
     def _wanted(self, label: Any, flagged: Any) -> Any:

@@ -67,7 +67,7 @@ def _hyperplanes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
     tree = model.tree
     with np.errstate(over="ignore"):
         normal = _finite(tree.normal / scaling.scale)
-        offset = _finite(tree.offset + (normal * scaling.location).sum(1))
+        offset = _finite(tree.offset + _finite(normal * scaling.location).sum(1))
     return [
         {
             "node": int(tree.parent[left]),

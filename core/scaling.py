@@ -1,5 +1,6 @@
 """The affine map from the user's units to the space that the tree works in."""
 
+from sys import float_info
 from typing import Final
 
 import numpy as np
@@ -30,6 +31,17 @@ class Scaling:
         """
         with np.errstate(over="ignore"):  # 1e308 over a scale of 1e-3
             return np.clip((X - self.location) / self.scale, -LIMIT, LIMIT)
+
+    def score(self, Z: FloatArray, log_density: FloatArray) -> FloatArray:
+        """-log p in the user's units, (n,), of scaled samples Z of this log density.
+
+        The largest double where a value was cut: the square of what it stands for may be beyond all doubles, and a
+        point farther out must never look likelier than one nearer.
+        """
+        score = self.log_volume - log_density
+        if np.fmax.reduce(np.abs(Z), axis=None) < LIMIT:
+            return score
+        return np.where((np.abs(Z) >= LIMIT).any(1), float_info.max, score)
 
 
 def given(config: DetectorConfig) -> Scaling | None:

@@ -22,9 +22,10 @@ WINDOW: Final = 1000
 CAPACITY: Final = 512
 HALF_LIFE_LABELS: Final = 300
 REFIT_EVERY: Final = 64
+EARLY: Final = 100
+FENCE: Final = 6.0
 LEARNING_RATE: Final = 0.4
 PRIOR_COUNT: Final = 10.0
-_LARGEST_SCORE: Final = 1e300
 TAILS: Final = np.exp(np.linspace(log(0.5), log(0.5 / WINDOW), 48))
 
 
@@ -135,10 +136,23 @@ class RecentScores:
         insort(self.ordered, score)
 
     def quantile(self, tail: float) -> float:
-        """The score that the share tail of them exceeds, interpolated; the largest double if there are none."""
+        """The score that the share tail of them exceeds, interpolated; the largest double if there are none.
+
+        Few scores know no far tail: their largest may be the very anomaly behind which the next one would hide. While
+        there are fewer than EARLY it is held to FENCE quartile ranges above the upper quartile.
+        """
         n = len(self.ordered)
         if n == 0:
             return float_info.max
+        value = self._interpolated(tail)
+        return min(value, self._fence()) if n < EARLY else value
+
+    def _fence(self) -> float:
+        lower, upper = self._interpolated(0.75), self._interpolated(0.25)
+        return upper + FENCE * max(upper - lower, 1.0)
+
+    def _interpolated(self, tail: float) -> float:
+        n = len(self.ordered)
         position = min(max((1 - tail) * (n + 1) - 1, 0.0), n - 1.0)
         below = int(position)
         above, share = min(below + 1, n - 1), position - below
@@ -237,8 +251,6 @@ class HindsightThreshold(Threshold):
         aged = (clock >= 0).all() and (clock < n_labels).all() and n_labels < 2**53
         if not (aged and np.isin(label, (-1, 1)).all() and 0 <= self.n_seen < 2**62):
             raise InvalidSnapshot("its labels are not in order")
-        if (np.abs(np.concatenate([ring, score])) > _LARGEST_SCORE).any():
-            raise InvalidSnapshot("one of its scores is too large")
         self.recent.ring, self.recent.oldest, self.recent.ordered = ring.tolist(), oldest, np.sort(ring).tolist()
         self.labelled.seq, self.labelled.label, self.labelled.clock = labels
         self.labelled.score, self.labelled.n_labels = score, n_labels

@@ -141,7 +141,12 @@ class SubspaceTree:
         parent, cut, side = self.parent[1:], self.cut[1:], self.side[1:]
         nested = self.n_nodes == 1 + 2 * self.n_cuts and (parent >= 0).all() and (parent < nodes).all()
         paired = nested and (parent[::2] == parent[1::2]).all() and (cut == (nodes - 1) // 2).all()
-        if not (paired and self.parent[0] == -1 and self.level[0] == 0 and (side == (nodes - 1) % 2).all()):
+        if not (
+            paired
+            and self.parent[0] == self.cut[0] == -1
+            and self.level[0] == self.side[0] == 0
+            and (side == (nodes - 1) % 2).all()
+        ):
             raise InvalidSnapshot("its nodes are not a tree")
         times_split = np.bincount(parent[::2], minlength=self.n_nodes)
         if (self.level[1:] != self.level[parent] + 1).any() or (self.times_split != times_split).any():

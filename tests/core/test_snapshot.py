@@ -302,7 +302,6 @@ def with_entry(at: Any, value: float) -> Any:
         ("outcome_confusion", with_entry((0, 0), 10**6)),
         ("threshold_labels", with_entry((1, 0), 0)),
         ("threshold_labels", with_entry((2, 0), 10**9)),
-        ("threshold_scores", with_entry(0, 1.7e308)),
         ("threshold_progress", with_entry(1, 999)),
         ("threshold", with_entry(0, np.nan)),
     ],

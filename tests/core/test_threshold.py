@@ -223,3 +223,13 @@ def test_costs_of_cuts_equal_counting(scores, random):
     assert np.allclose(cost_of_cuts(cuts, score, step), counted)
     assert cuts[0] < score[0]
     assert cuts[-1] == score[-1]
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_an_early_outlier_hides_nothing(name):
+    """The largest of sixty scores was the threshold, so that one of 2816 nats hid all that came after it."""
+    rule = policy(name)
+    rule.pass_by(SCORES[:60])
+    before = rule.value
+    rule.pass_by(np.array([2816.0]))
+    assert rule.value < before + 20

