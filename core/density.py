@@ -16,9 +16,9 @@ from core.arrays import BoolArray, FloatArray, IntArray, grown
 from core.config import DetectorConfig
 from core.errors import InvalidSnapshot
 from core.families import family_of
-from core.families.base import NodeDensities, Prior
-from core.families.gaussian import posterior
-from core.mixture import MIXTURES, log_mixture
+from core.families.base import Prior
+from core.families.gaussian_nodes import posterior
+from core.mixture import MIXTURES
 from core.snapshot import Arrays, take
 from core.splitting import most_separated, splits_due
 from core.statistics import Statistics
@@ -90,7 +90,7 @@ class DensityModel:
         self._prior = Prior(config.prior_count, np.zeros((1, m)), unit, VARIANCE_FLOOR if config.warm_children else 0.0)
         self._pending: list[Examined] = []
         self._n_pending = 0
-        self.densities: NodeDensities = family.nodes()
+        self.densities = family.nodes(predictive=config.warm_children)
         self._estimate(np.zeros(1, np.int64))
 
     @property
@@ -111,13 +111,14 @@ class DensityModel:
 
     def log_density(self, Z: FloatArray) -> FloatArray:
         """log p of each sample, (n,): ITAN eq. mixture in the log domain. Pure."""
-        return log_mixture(self._impute(Z)[0], self.weights)
+        return self.mixture.log_p(self._impute(Z)[0])
 
     def examine(self, Z: FloatArray) -> Examined:
         """Score samples by the frozen model, and see how it would learn them. Pure."""
         log_density, filled, spread = self._impute(Z)
         learned = self._clipped(filled)
-        return Examined(Z, log_density, self.tree.membership(learned), self.tree.nearer_left(learned), learned, spread)
+        counted, left = self.tree.locate(learned)
+        return Examined(Z, log_density, counted, left, learned, spread)
 
     def learn(self, examined: Examined) -> None:
         """Take samples, at most as many as there is room for, into the round; learn it when it is full."""
@@ -155,9 +156,9 @@ class DensityModel:
     def _impute(self, Z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Expected log densities (n, N), and samples with what is missing filled in, and the variance of that."""
         missing = np.isnan(Z)
+        if not missing.any():
+            return self.densities.log_density(Z), Z, np.zeros(Z.shape)
         incomplete = missing.any(1)
-        if not incomplete.any():
-            return self.densities.log_density(Z), Z, np.zeros_like(Z)
         log_density = np.empty((len(Z), self.tree.n_nodes))
         log_density[~incomplete] = self.densities.log_density(Z[~incomplete])
         filled, spread = Z.copy(), np.zeros_like(Z)
@@ -171,18 +172,14 @@ class DensityModel:
     def _fill(self, Z: FloatArray, pattern: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Expected log densities; mean and variance, under the mixture, of what is missing given the rest."""
         given = self.densities.conditional(Z, pattern)
-        log_p = log_mixture(given.known, self.weights)
+        log_p = self.mixture.log_p(given.known)
         share = np.exp(given.known + np.log(self.weights) - log_p[:, None])[:, :, None]
         mean = (share * given.mean).sum(1)
         variance = (share * (given.variance + (given.mean - mean[:, None]) ** 2)).sum(1)
         return given.log_density, mean, variance
 
     def _clipped(self, Z: FloatArray) -> FloatArray:
-        if not self.config.warm_children:
-            return Z
-        mean, covariance = self.densities.moments()
-        reach = CLIP_SCALES * np.maximum(1.0, np.sqrt(np.diag(covariance[0])))
-        return np.clip(Z, mean[0] - reach, mean[0] + reach)
+        return np.minimum(np.maximum(Z, self._lowest), self._highest) if self.config.warm_children else Z
 
     def _count(self, batch: Examined) -> None:
         spread = batch.spread if batch.spread.any() else None
@@ -194,6 +191,9 @@ class DensityModel:
 
     def _estimate(self, nodes: IntArray) -> None:
         self.densities.update(self._statistics, self._prior, nodes)
+        mean, deviation = self.densities.root_moments()
+        reach = CLIP_SCALES * np.maximum(1.0, deviation)
+        self._lowest, self._highest = mean - reach, mean + reach
 
     def _split_on_schedule(self, before: int) -> IntArray:
         """Split once for each scheduled point that the round has passed; the numbers of the new nodes."""
@@ -232,14 +232,9 @@ class DensityModel:
         side.copy_cell(node, self._statistics, child)
         mean = side.mean[node]
         self._prior.mean[child] = mean
-        self._prior.covariance[child] = CHILD_SHAPE * self._spread_of(node)
+        self._prior.covariance[child] = CHILD_SHAPE * posterior(self._statistics, self._prior, np.array([node]))[1][0]
         axis = self._statistics.principal_axis(child)
         self.tree.seed_centroids(child, mean + axis, mean - axis)
-
-    def _spread_of(self, node: int) -> FloatArray:
-        covariance = posterior(self._statistics, self._prior, np.array([node]))[1]
-        spread: FloatArray = covariance[0]
-        return spread
 
     def _apply(self, receipt: Receipt, sign: int) -> None:
         held = np.flatnonzero(receipt.counted)

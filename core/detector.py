@@ -12,7 +12,6 @@ from core.config import DetectorConfig
 from core.density import DensityModel, Examined
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, NotReady
 from core.inputs import checked_labels, checked_samples
-from core.mixture import log_mixture
 from core.outcomes import Costs, Outcomes
 from core.records import LEARNED, NOT_LEARNED, RETRACTED, Records
 from core.scaling import Scaling, estimated, given
@@ -266,7 +265,7 @@ class Detector:
         """Scores (n,) in the user's units, and the thresholds that they meet."""
         assert self._scaling is not None
         assert self._threshold is not None
-        score = self._scaling.score(examined.Z, log_mixture(examined.log_density, self._model.weights))
+        score = self._scaling.score(examined.Z, self._model.mixture.log_p(examined.log_density))
         return score, self._threshold.pass_by(score)
 
     def _wanted(self, label: Any, flagged: Any) -> Any:
@@ -280,9 +279,13 @@ class Detector:
 
     def _learn(self, examined: Examined, records: Records) -> None:
         """Learn those of the samples that learn_from wants, and write their receipts."""
-        chosen = np.flatnonzero(self._wanted(records.rows["label"], records.rows["is_anomaly"]))
-        if chosen.size:
-            part = examined if len(chosen) == len(records) else examined.rows(chosen)
+        wanted = self._wanted(records.rows["label"], records.rows["is_anomaly"])
+        if wanted.all():
+            records.note_learned(slice(None), examined, self._model.round_number)
+            self._model.learn(examined)
+        elif wanted.any():
+            chosen = np.flatnonzero(wanted)
+            part = examined.rows(chosen)
             records.note_learned(chosen, part, self._model.round_number)
             self._model.learn(part)
 

@@ -15,7 +15,10 @@ LEAST_SHOWN_WEIGHT: Final = 1e-3
 
 
 def describe(model: DensityModel, scaling: Scaling | None) -> dict[str, Any]:
-    """Nodes, weights, means, covariances and hyperplanes as JSON-able values; no nodes before the scaling is known."""
+    """Nodes, weights, means, covariances and hyperplanes as JSON-able values; no nodes before the scaling is known.
+
+    With degrees_of_freedom a node is a Student t and its covariance the scale matrix; without, a Gaussian.
+    """
     summary: dict[str, Any] = {"n_learned": model.n_learned, "scaling": None, "nodes": [], "hyperplanes": []}
     if scaling is not None:
         summary["scaling"] = {"location": scaling.location.tolist(), "scale": scaling.scale.tolist()}
@@ -46,7 +49,7 @@ def _nodes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
     with np.errstate(over="ignore"):
         mean = _finite(mean * scaling.scale + scaling.location)
         covariance = _finite(covariance * scaling.scale[:, None] * scaling.scale)
-    tree, leaves = model.tree, model.tree.leaves()
+    tree, leaves, freedom = model.tree, model.tree.leaves(), model.densities.freedom
     return [
         {
             "id": node,
@@ -57,6 +60,7 @@ def _nodes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
             "weight": float(model.weights[node]),
             "mean": mean[node].tolist(),
             "covariance": covariance[node].tolist(),
+            "degrees_of_freedom": None if freedom is None else float(freedom[node]),
         }
         for node in range(tree.n_nodes)
     ]

@@ -31,6 +31,8 @@ def _numbers(X: Any) -> FloatArray:
         # strings, booleans, dates and complex numbers would be converted without a word
         if given.dtype.kind not in "iuf" and not (given.dtype.kind == "O" and all(map(_is_number, given.flat))):
             raise TypeError(f"an array of {given.dtype}")
+        if given.dtype == np.float64:
+            return np.array(given, order="C", ndmin=2)
         with np.errstate(over="ignore"):  # a long double of 1e400
             return np.array(given, dtype=np.float64, order="C", ndmin=2)
     except (TypeError, ValueError, OverflowError) as error:

@@ -22,9 +22,13 @@ def log_mixture(log_density: FloatArray, weights: FloatArray) -> FloatArray:
     >>> log_mixture(np.array([[-1e5, -1e5]]), np.array([0.5, 0.5]))
     array([-100000.])
     """
-    terms = log_density + np.log(np.maximum(weights, LEAST_WEIGHT))
+    return _log_sum_exp(log_density + np.log(np.maximum(weights, LEAST_WEIGHT)))
+
+
+def _log_sum_exp(terms: FloatArray) -> FloatArray:
     top = terms.max(1)
-    total: FloatArray = top + np.log(np.exp(terms - top[:, None]).sum(1))
+    terms = np.exp(terms - top[:, None])
+    total: FloatArray = top + np.log(terms.sum(1))
     return total
 
 
@@ -36,18 +40,33 @@ class Mixture(ABC):
     def __init__(self) -> None:
         self.weights = np.ones(1)
 
+    @property
+    def weights(self) -> FloatArray:
+        """alpha, (N,), summing to one."""
+        return self._weights
+
+    @weights.setter
+    def weights(self, values: FloatArray) -> None:
+        self._weights = values
+        self._log_weights = np.log(np.maximum(values, LEAST_WEIGHT))
+
+    def log_p(self, log_density: FloatArray) -> FloatArray:
+        """log_mixture by the present weights."""
+        return _log_sum_exp(log_density + self._log_weights)
+
     def learn(self, log_density: FloatArray) -> None:
         """Move the weights by a round of samples: log densities (k, N) of the frozen nodes."""
-        log_p = log_mixture(log_density, self.weights)
+        log_p = self.log_p(log_density)
         self._move(np.exp(np.minimum(log_density - log_p[:, None], 690.0)), log_p)
-        self.weights = np.maximum(self.weights, LEAST_WEIGHT)
-        self.weights /= self.weights.sum()
+        positive = np.maximum(self.weights, LEAST_WEIGHT)
+        self.weights = positive / positive.sum()
 
     def split(self, node: int, kept: float, left_share: float) -> None:
         """The node keeps a share; two new nodes, appended, get left_share and the rest of what it gives."""
         given = (1 - kept) * self.weights[node]
-        self.weights[node] *= kept
-        self.weights = np.append(self.weights, [left_share * given, (1 - left_share) * given])
+        weights = np.append(self.weights, [left_share * given, (1 - left_share) * given])
+        weights[node] *= kept
+        self.weights = weights
 
     @abstractmethod
     def _move(self, ratio: FloatArray, log_p: FloatArray) -> None:

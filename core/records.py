@@ -161,14 +161,16 @@ class Records:
         _check_ranges(rows)
         return cls(rows)
 
-    def note_learned(self, chosen: IntArray, examined: Examined, round_number: int) -> None:
+    def note_learned(self, chosen: IntArray | slice, examined: Examined, round_number: int) -> None:
         """Write the receipts of the chosen records, which the model learns in this round."""
         rows, width = self.rows, -(-examined.counted.shape[1] // 8)
         rows["status"][chosen] = LEARNED
         rows["round_number"][chosen] = round_number
         for name, bits in (("counted", examined.counted), ("left", examined.left)):
-            rows[name][chosen] = 0
-            rows[name][chosen, :width] = np.packbits(bits, axis=1, bitorder="little")
+            column = rows[name]
+            if column.shape[1] > width:
+                column[chosen] = 0
+            column[chosen, :width] = np.packbits(bits, axis=1, bitorder="little")
         if rows["learned"].shape[1]:
             rows["learned"][chosen] = np.where(examined.altered[:, None], examined.learned, np.nan)
             rows["spread"][chosen] = examined.spread

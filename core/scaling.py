@@ -30,7 +30,7 @@ class Scaling:
                [1.e+100]])
         """
         with np.errstate(over="ignore"):  # 1e308 over a scale of 1e-3
-            return np.clip((X - self.location) / self.scale, -LIMIT, LIMIT)
+            return np.minimum(np.maximum((X - self.location) / self.scale, -LIMIT), LIMIT)
 
     def score(self, Z: FloatArray, log_density: FloatArray) -> FloatArray:
         """-log p in the user's units, (n,), of scaled samples Z of this log density.

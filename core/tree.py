@@ -44,22 +44,18 @@ class SubspaceTree:
         self.cut, self.side = np.full(1, -1), np.zeros(1, np.int64)
         self.centroid_count, self.centroid_sum = np.ones((1, 2)), np.zeros((1, 2, n_features))
         self.normal, self.offset = np.zeros((0, n_features)), np.zeros(0)
-        self._requirements: FloatArray | None = None
-        self._freeze_centroids()
+        self._require()
+        self._freeze()
 
-    def membership(self, Z: FloatArray) -> BoolArray:
-        """Which subspaces hold each sample: (n, N) for Z (n, m)."""
-        if self.n_cuts == 0:
-            return np.ones((len(Z), 1), bool)
-        above = product_by_blocks(Z, self._normal_columns) >= self.offset
-        met = np.where(above, 1.0, -1.0) @ self._path_requirements()
-        held: BoolArray = met == self.level
-        return held
+    def locate(self, Z: FloatArray) -> tuple[BoolArray, BoolArray]:
+        """Which subspaces hold each sample (n, m), and whether a node's left centroid is the nearer one: (n, N) both.
 
-    def nearer_left(self, Z: FloatArray) -> BoolArray:
-        """For every node, whether its left centroid is the nearer one (ties go left): (n, N)."""
-        left: BoolArray = product_by_blocks(Z, self._gap_columns) >= self._gap_offset
-        return left
+        Ties go left.
+        """
+        distance = product_by_blocks(Z, self._columns)
+        above = distance[:, : self.n_cuts] >= self.offset
+        met = (2.0 * above - 1.0) @ self._required
+        return met == self.level, distance[:, self.n_cuts :] >= self._gap_offset
 
     def move_centroids(self, counted: BoolArray, left: BoolArray, Z: FloatArray) -> None:
         """One step of every sequential 2-means for each sample: the nearer centroid of each node that holds it."""
@@ -67,14 +63,14 @@ class SubspaceTree:
             weights = taken.astype(float)
             self.centroid_count[:, side] += weights.sum(0)
             self.centroid_sum[:, side] += weights.T @ Z
-        self._freeze_centroids()
+        self._freeze()
 
     def change_centroids(self, nodes: IntArray, left: BoolArray, z: FloatArray, sign: int) -> None:
         """Take a sample (m,) out of (sign -1) or into (sign +1) the sides of these nodes that counted it."""
         side = np.where(left, LEFT, RIGHT)
         self.centroid_count[nodes, side] += sign
         self.centroid_sum[nodes, side] += sign * z
-        self._freeze_centroids()
+        self._freeze()
 
     def centroids(self) -> FloatArray:
         """Centroids (N, 2, m): sum over count, counts starting at 1 (Alg. 2)."""
@@ -104,15 +100,15 @@ class SubspaceTree:
         self.n_cuts += 1
         self.times_split[node] += 1
         children = Split(node, self._add(node, LEFT, round_number), self._add(node, RIGHT, round_number))
-        self._requirements = None
-        self._freeze_centroids()
+        self._require()
+        self._freeze()
         return children
 
     def seed_centroids(self, node: int, left: FloatArray, right: FloatArray) -> None:
         """Start a node's 2-means from two given points (m,), each with the count of one sample."""
         self.centroid_count[node] = 1
         self.centroid_sum[node] = left, right
-        self._freeze_centroids()
+        self._freeze()
 
     def leaves(self) -> BoolArray:
         """Which nodes were never split: (N,)."""
@@ -132,9 +128,10 @@ class SubspaceTree:
         for name in (*self.NODE_ARRAYS, *self.CUT_ARRAYS):
             shape = shapes.get(name, (n,))
             setattr(self, name, take(arrays, f"tree_{name}", np.float64 if name in shapes else np.int64, shape))
-        self.n_nodes, self.n_cuts, self._requirements = n, k, None
+        self.n_nodes, self.n_cuts = n, k
         self._check_links()
-        self._freeze_centroids()
+        self._require()
+        self._freeze()
 
     def _check_links(self) -> None:
         nodes = np.arange(1, self.n_nodes)
@@ -164,19 +161,18 @@ class SubspaceTree:
         self.centroid_count[node] = 1
         return node
 
-    def _path_requirements(self) -> FloatArray:
+    def _require(self) -> None:
         """(K, N): +1 or -1 where a node needs that side of a hyperplane, 0 where it does not care."""
-        if self._requirements is None:
-            needed = np.zeros((self.n_nodes, self.n_cuts))
-            for node in range(1, self.n_nodes):
-                needed[node] = needed[self.parent[node]]
-                needed[node, self.cut[node]] = 1.0 if self.side[node] == LEFT else -1.0
-            self._requirements = np.ascontiguousarray(needed.T)
-        return self._requirements
+        needed = np.zeros((self.n_nodes, self.n_cuts))
+        for node in range(1, self.n_nodes):
+            needed[node] = needed[self.parent[node]]
+            needed[node, self.cut[node]] = 1.0 if self.side[node] == LEFT else -1.0
+        self._required = np.ascontiguousarray(needed.T)
 
-    def _freeze_centroids(self) -> None:
+    def _freeze(self) -> None:
+        """One matrix (m, K + N) gives both the sides of all hyperplanes and the nearer centroids."""
         centers = self.centroids()
-        self._gap_columns = np.ascontiguousarray((centers[:, LEFT] - centers[:, RIGHT]).T)
+        gaps = centers[:, LEFT] - centers[:, RIGHT]
+        self._columns = np.ascontiguousarray(np.concatenate([self.normal, gaps]).T)
         squares = (centers * centers).sum(2)
         self._gap_offset = 0.5 * (squares[:, LEFT] - squares[:, RIGHT])
-        self._normal_columns = np.ascontiguousarray(self.normal.T)

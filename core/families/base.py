@@ -42,7 +42,12 @@ class Conditional:
 
 
 class NodeDensities(ABC):
-    """The densities of N nodes, frozen until a round ends."""
+    """The densities of N nodes, frozen until a round ends.
+
+    freedom (N,) are the degrees of freedom of those with tails (Student t), None for those without (Gaussians).
+    """
+
+    freedom: FloatArray | None = None
 
     @abstractmethod
     def log_density(self, X: FloatArray) -> FloatArray:
@@ -54,7 +59,11 @@ class NodeDensities(ABC):
 
     @abstractmethod
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Means (N, m) and covariances (N, m, m)."""
+        """Means (N, m) and covariances, or the scale matrices of those with tails, (N, m, m)."""
+
+    @abstractmethod
+    def root_moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean (m,) and deviations (m,) of node 0."""
 
     @abstractmethod
     def marginal(self, features: list[int]) -> "NodeDensities":
@@ -99,5 +108,5 @@ class Family(ABC):
         return density
 
     @abstractmethod
-    def nodes(self) -> NodeDensities:
-        """Frozen densities of no nodes yet."""
+    def nodes(self, *, predictive: bool) -> NodeDensities:
+        """Frozen densities of no nodes yet: the posterior predictive, or the MAP member of the family."""

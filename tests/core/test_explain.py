@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_t, t
 
 from tests.core.samples import clusters, detector
 
@@ -19,7 +19,7 @@ def trained(**fields):
 
 @pytest.mark.parametrize("family", ["gaussian", "gaussian_diagonal"])
 def test_the_described_mixture_is_the_density(family):
-    """Sum of weight times Gaussian, over the nodes as described, in the user's units, Jacobian included."""
+    """Sum of weight times Student t, over the nodes as described, in the user's units, Jacobian included."""
     model = trained(family=family)
     nodes = model.describe()["nodes"]
     assert len(nodes) > 5
@@ -29,7 +29,12 @@ def test_the_described_mixture_is_the_density(family):
     for node in nodes:
         mean = (np.array(node["mean"]) - ORIGIN) / UNITS
         covariance = np.array(node["covariance"]) / UNITS / UNITS[:, None]
-        density += node["weight"] * multivariate_normal.pdf(unit, mean, covariance) / UNITS.prod()
+        freedom = node["degrees_of_freedom"]
+        if family == "gaussian":
+            part = multivariate_t(mean, covariance, freedom).pdf(unit)
+        else:
+            part = t.pdf(unit, freedom, mean, np.sqrt(np.diag(covariance))).prod(1)
+        density += node["weight"] * part / UNITS.prod()
     near = density > 1e-250
     assert near.sum() > 40
     assert np.allclose(model.score(X)[near], -np.log(density[near]), rtol=1e-5, atol=1e-4)
@@ -46,7 +51,7 @@ def test_the_described_hyperplanes_send_samples_to_the_described_children():
         held[plane["right"]] = held[plane["node"]] & ~above
         assert nodes[plane["left"]]["parent"] == nodes[plane["right"]]["parent"] == plane["node"]
         assert nodes[plane["left"]]["level"] == nodes[plane["node"]]["level"] + 1
-    internal = model._model.tree.membership(model._model._clipped(model._scaling.apply(X)))
+    internal = model._model.tree.locate(model._model._clipped(model._scaling.apply(X)))[0]
     calm = np.abs((X - ORIGIN) / UNITS).max(1) < 10  # what is not clipped
     agree = np.stack([held[node["id"]] for node in nodes], axis=1)[calm] == internal[calm]
     assert agree.mean() > 0.999

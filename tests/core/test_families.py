@@ -102,7 +102,9 @@ def test_moment_map_of_the_running_mean_is_the_maximum_of_the_likelihood(family,
         assert model.log_density(nearby, X).sum() < best
 
 
-def nodes_of(family: type[Family], m: int, seed: int, count: float = 0.7) -> tuple[NodeDensities, list]:
+def nodes_of(
+    family: type[Family], m: int, seed: int, count: float = 0.7, *, predictive: bool = False
+) -> tuple[NodeDensities, list]:
     """Two nodes that have counted some samples, and their moments by the formula of pseudo-samples."""
     rng = np.random.default_rng(seed)
     statistics, model = Statistics(2, m, diagonal=family.diagonal), family(m)
@@ -110,7 +112,7 @@ def nodes_of(family: type[Family], m: int, seed: int, count: float = 0.7) -> tup
     statistics.add(weights, X)
     unit = np.ones((2, m)) if family.diagonal else np.tile(np.eye(m), (2, 1, 1))
     prior = Prior(count, rng.normal(size=(2, m)), unit, floor=0.01)
-    nodes = model.nodes()
+    nodes = model.nodes(predictive=predictive)
     nodes.update(statistics, prior, np.arange(2))
     expected = []
     for node in range(2):

@@ -32,7 +32,7 @@ def holds(tree: SubspaceTree, node: int, z: np.ndarray) -> bool:
 def test_membership_is_the_walk_from_the_root(seed, splits, m, n):
     tree = grown_tree(seed, splits, m)
     Z = np.random.default_rng(seed).normal(size=(n, m)) * 2
-    held = tree.membership(Z)
+    held = tree.locate(Z)[0]
     assert held.tolist() == [[holds(tree, node, z) for node in range(tree.n_nodes)] for z in Z]
     for node in set(tree.parent[1:].tolist()):
         for k in set(tree.cut[tree.parent == node].tolist()):
@@ -49,16 +49,16 @@ def test_the_hyperplane_is_the_perpendicular_bisector_of_the_centroids(seed, m):
     children = tree.split(0, 3)
     assert np.linalg.norm(tree.normal[0]) == pytest.approx(1)
     assert tree.normal[0] @ (a + b) / 2 == pytest.approx(tree.offset[0])
-    assert tree.membership(np.stack([a, b])).tolist() == [[True, True, False], [True, False, True]]
+    assert tree.locate(np.stack([a, b]))[0].tolist() == [[True, True, False], [True, False, True]]
     assert (children.left, children.right, tree.born[1]) == (1, 2, 3)
 
 
 def test_two_means_steps_ties_and_the_way_back():
     tree = SubspaceTree(1)
-    assert tree.nearer_left(np.array([[5.0], [-5.0]])).tolist() == [[True], [True]]  # both centroids at 0
+    assert tree.locate(np.array([[5.0], [-5.0]]))[1].tolist() == [[True], [True]]  # both centroids at 0
     tree.move_centroids(np.ones((1, 1), bool), np.ones((1, 1), bool), np.array([[4.0]]))
     assert tree.centroids()[0].tolist() == [[2.0], [0.0]]  # counts start at one, sums at zero
-    assert tree.nearer_left(np.array([[1.0], [0.9]])).tolist() == [[True], [False]]
+    assert tree.locate(np.array([[1.0], [0.9]]))[1].tolist() == [[True], [False]]
     tree.change_centroids(np.array([0]), np.array([True]), np.array([4.0]), -1)
     assert tree.centroids()[0].tolist() == [[0.0], [0.0]]
 
@@ -83,7 +83,7 @@ def test_a_state_comes_back_and_a_cycle_does_not(seed, splits):
     twin = SubspaceTree(2)
     twin.load(state)
     Z = np.random.default_rng(0).normal(size=(20, 2))
-    assert np.array_equal(twin.membership(Z), tree.membership(Z))
+    assert np.array_equal(twin.locate(Z)[0], tree.locate(Z)[0])
     if splits:
         state["tree_parent"][1:3] = 2
         with pytest.raises(InvalidSnapshot):

@@ -5,13 +5,15 @@ whatever a node knows is computed anew, by textbook formulas, from the list of t
 """
 
 from dataclasses import dataclass, field
-from math import ceil, exp, log, pi, sqrt
+from math import ceil, exp, lgamma, log, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import digamma
 
 from core.config import DetectorConfig
 from core.density import CHILD_SHAPE, CLIP_SCALES, LEAST_SIDE_COUNT, VARIANCE_FLOOR
+from core.families.student_nodes import MOST_FREEDOM
 from core.mixture import LEAST_MEAN_LOSS, RATIO_CAP, SOFT_BAYES_RATE
 
 LEFT, RIGHT = 0, 1
@@ -83,6 +85,10 @@ class NaiveDensity:
         """What stays the same until the round ends: moments, precision and centroids."""
         for node in nodes:
             node.mean, node.covariance = self.moments(node)
+            if self.warm:
+                total = len(node.counted()) + self.config.prior_count
+                node.freedom = min(total, MOST_FREEDOM)
+                node.covariance = node.covariance * (total + 1) / total
             node.precision, node.log_determinant = np.linalg.inv(node.covariance), np.linalg.slogdet(node.covariance)[1]
             node.centroids = node.centroid(LEFT), node.centroid(RIGHT)
 
@@ -103,8 +109,18 @@ class NaiveDensity:
         return top + log(sum(a * exp(f - top) for a, f in zip(self.alpha, log_densities, strict=True)))
 
     def node_log_density(self, node: Node, z: Vector) -> float:
+        if self.warm and self.config.family == "gaussian_diagonal":
+            return self.log_product(node, z, np.ones(self.m, bool))
         delta = z - node.mean
-        return -0.5 * (self.m * log(2 * pi) + node.log_determinant + delta @ node.precision @ delta)
+        return self.kernel(node, delta @ node.precision @ delta, node.log_determinant, self.m)
+
+    def kernel(self, node: Node, squared: float, log_determinant: float, m: int) -> float:
+        """log of a Gaussian, or of the Student t that predicts the next sample, over m features."""
+        if not self.warm:
+            return -0.5 * (m * log(2 * pi) + log_determinant + squared)
+        nu = node.freedom
+        norm = lgamma((nu + m) / 2) - lgamma(nu / 2) - 0.5 * m * log(nu * pi) - 0.5 * log_determinant
+        return norm - 0.5 * (nu + m) * log(1 + squared / nu)
 
     def examine(self, z: Vector) -> Sample:
         """Score a sample by the frozen model, and see which nodes and sides will count it, and as what."""
@@ -151,18 +167,47 @@ class NaiveDensity:
         return [known for _, known, _, _ in given]
 
     def conditional(self, node: Node, z: Vector, missing: NDArray[np.bool_]) -> tuple[float, float, Vector, Vector]:
-        """A Gaussian given some features: expected log density, that of what is known, and mean and variance of the
+        """A node given some features: expected log density, that of what is known, and mean and variance of the
         missing features."""
+        if self.warm and self.config.family == "gaussian_diagonal":
+            return self.conditional_by_feature(node, z, missing)
         known, k = ~missing, int(missing.sum())
         s_known, s_cross = node.covariance[np.ix_(known, known)], node.covariance[np.ix_(missing, known)]
         delta = z[known] - node.mean[known]
         mean = node.mean[missing] + s_cross @ np.linalg.solve(s_known, delta)
         covariance = node.covariance[np.ix_(missing, missing)] - s_cross @ np.linalg.solve(s_known, s_cross.T)
-        log_known = -0.5 * (
-            (self.m - k) * log(2 * pi) + np.linalg.slogdet(s_known)[1] + delta @ np.linalg.solve(s_known, delta)
+        squared = delta @ np.linalg.solve(s_known, delta)
+        log_known = self.kernel(node, squared, np.linalg.slogdet(s_known)[1], self.m - k)
+        return self.expected(node, squared, k), log_known, mean, np.diag(covariance)
+
+    def expected(self, node: Node, squared: float, k: int) -> float:
+        """The expected log density of the whole, the k missing features being drawn given the others."""
+        if not self.warm:
+            return self.kernel(node, squared + k, node.log_determinant, self.m)
+        nu, p = node.freedom, self.m - k
+        growth = digamma((nu + self.m) / 2) - digamma((nu + p) / 2)
+        return self.kernel(node, squared, node.log_determinant, self.m) - 0.5 * (nu + self.m) * growth
+
+    def conditional_by_feature(
+        self, node: Node, z: Vector, missing: NDArray[np.bool_]
+    ) -> tuple[float, float, Vector, Vector]:
+        """The same for a product of Student t, one a feature."""
+        variance = np.diag(node.covariance)
+        log_known = self.log_product(node, z, ~missing)
+        nu = node.freedom
+        entropy = sum(0.5 * log(v) for v in variance[missing]) - missing.sum() * (
+            lgamma((nu + 1) / 2)
+            - lgamma(nu / 2)
+            - 0.5 * log(nu * pi)
+            - 0.5 * (nu + 1) * (digamma((nu + 1) / 2) - digamma(nu / 2))
         )
-        expected_rest = -0.5 * (k * log(2 * pi) + np.linalg.slogdet(covariance)[1] + k)
-        return log_known + expected_rest, log_known, mean, np.diag(covariance)
+        return log_known - entropy, log_known, node.mean[missing], variance[missing]
+
+    def log_product(self, node: Node, z: Vector, features: NDArray[np.bool_]) -> float:
+        """log of a product of Student t over these features."""
+        variance = np.diag(node.covariance)
+        squares = (z - node.mean) ** 2 / variance
+        return sum(self.kernel(node, squares[j], log(variance[j]), 1) for j in np.flatnonzero(features))
 
     # learning, by rounds
 
@@ -284,7 +329,7 @@ class NaiveDensity:
         """The child inherits its side's samples, the void ones too; its 2-means starts along their principal axis."""
         child.inherited = list(samples)
         mean, covariance = weighted_moments(present(samples), 0.0, np.zeros(self.m), np.eye(self.m))
-        child.prior_mean, child.prior_covariance = mean, CHILD_SHAPE * node.covariance
+        child.prior_mean, child.prior_covariance = mean, CHILD_SHAPE * self.moments(node)[1]
         variances, axes = np.linalg.eigh(self.shaped(covariance))
         axis = sqrt(variances[-1]) * axes[:, -1]
         if axis[np.argmax(np.abs(axis))] < 0:
