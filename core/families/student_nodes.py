@@ -16,7 +16,9 @@ from core.families.gaussian_nodes import DiagonalGaussianNodes, GaussianNodes, p
 from core.statistics import Statistics
 
 MOST_FREEDOM: Final = 30.0
-"""Even a node that has seen much keeps a tail, which bounds what a single sample can cost."""
+MOST_FREEDOM_PER_FEATURE: Final = 4.0
+"""Even a node that has seen much keeps a tail, which bounds what a single sample can cost. With the features grows what
+the tail takes from the centre, about m^2 / (4 nu) nats, so the cap grows with them."""
 
 
 def predictive(statistics: Statistics, prior: Prior, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -24,7 +26,12 @@ def predictive(statistics: Statistics, prior: Prior, nodes: IntArray) -> tuple[F
     mean, covariance = posterior(statistics, prior, nodes)
     total = statistics.count[nodes] + prior.count
     widening = ((total + 1) / total).reshape(-1, *(1,) * (covariance.ndim - 1))
-    return mean, covariance * widening, np.minimum(total, MOST_FREEDOM)
+    return mean, covariance * widening, np.minimum(total, most_freedom(mean.shape[1]))
+
+
+def most_freedom(n_features: int) -> float:
+    """The cap on degrees of freedom."""
+    return MOST_FREEDOM + MOST_FREEDOM_PER_FEATURE * n_features
 
 
 def log_norm(freedom: FloatArray, n_features: int) -> FloatArray:

@@ -6,7 +6,7 @@ from scipy.stats import multivariate_t, t
 
 from core.families import DiagonalGaussian, Gaussian
 from core.families.base import Prior
-from core.families.student_nodes import MOST_FREEDOM
+from core.families.student_nodes import most_freedom
 from core.statistics import Statistics
 
 M, COUNT = 3, 1.5
@@ -27,7 +27,7 @@ def nodes_of(family, n):
     covariance = ((X - mean).T @ (X - mean) + COUNT * (np.eye(M) + np.outer(mean, mean))) / total + 0.01 * np.eye(M)
     if family.diagonal:
         covariance = np.diag(np.diag(covariance))
-    return nodes, mean, covariance * (total + 1) / total, min(total, MOST_FREEDOM)
+    return nodes, mean, covariance * (total + 1) / total, min(total, most_freedom(M))
 
 
 def log_density(family, X, mean, scale, freedom):

@@ -13,7 +13,7 @@ from scipy.special import digamma
 
 from core.config import DetectorConfig
 from core.density import CHILD_SHAPE, CLIP_SCALES, LEAST_SIDE_COUNT, VARIANCE_FLOOR
-from core.families.student_nodes import MOST_FREEDOM
+from core.families.student_nodes import MOST_FREEDOM, MOST_FREEDOM_PER_FEATURE
 from core.mixture import LEAST_MEAN_LOSS, RATIO_CAP, SOFT_BAYES_RATE
 
 LEFT, RIGHT = 0, 1
@@ -87,7 +87,7 @@ class NaiveDensity:
             node.mean, node.covariance = self.moments(node)
             if self.warm:
                 total = len(node.counted()) + self.config.prior_count
-                node.freedom = min(total, MOST_FREEDOM)
+                node.freedom = min(total, MOST_FREEDOM + MOST_FREEDOM_PER_FEATURE * self.m)
                 node.covariance = node.covariance * (total + 1) / total
             node.precision, node.log_determinant = np.linalg.inv(node.covariance), np.linalg.slogdet(node.covariance)[1]
             node.centroids = node.centroid(LEFT), node.centroid(RIGHT)
