@@ -15,6 +15,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    # boxes cut the names of options where a terminal is narrow
+    rich_markup_mode=None,
 )
 app.command()(serve)
 app.command()(replay)

@@ -32,6 +32,16 @@ class InvalidKeys(ValueError):
 class Unauthenticated(Exception):
     """No key, or one that nobody gave out."""
 
+    def __init__(self) -> None:
+        super().__init__("a valid key is needed, as Authorization: Bearer <key> or as X-API-Key: <key>")
+
+
+class CrossSite(Exception):
+    """A change that a web page of another site asks a browser for."""
+
+    def __init__(self) -> None:
+        super().__init__("a page of another site may not change anything here (Sec-Fetch-Site: cross-site)")
+
 
 class Forbidden(Exception):
     """A good key that may not do this."""
@@ -83,7 +93,8 @@ class KeyRing:
         return found
 
     def permit(self, request: Request, scope: Scope, stream: str | None = None) -> None:
-        """Raise Unauthenticated or Forbidden unless the request may do this."""
+        """Raise CrossSite, Unauthenticated or Forbidden unless the request may do this."""
+        refuse_cross_site(request, scope)
         held = self.held_by(request)
         if held is not None and not any(grant.allows(scope, stream) for grant in held):
             raise Forbidden(scope, stream)
@@ -92,6 +103,12 @@ class KeyRing:
         """Keep the streams that the request may read."""
         held = self.held_by(request)
         return [stream for stream in streams if held is None or any(grant.allows(Scope.READ, stream) for grant in held)]
+
+
+def refuse_cross_site(request: Request, scope: Scope) -> None:
+    """Raise CrossSite for a change from a page of another site: an open service trusts whoever reaches it."""
+    if scope is not Scope.READ and request.headers.get("sec-fetch-site") == "cross-site":
+        raise CrossSite
 
 
 def carried_key(request: Request) -> str:

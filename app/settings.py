@@ -54,14 +54,11 @@ class Settings(BaseSettings):
         3600.0, ge=0, allow_inf_nan=False, description="how far a sample's timestamp may lie before the newest one"
     )
     shutdown_seconds: Seconds = Field(20.0, description="time for running requests and snapshots at shutdown")
-    worker: str = Field(
-        "", description="name of this process among those that share a store; empty takes host and process id"
-    )
 
     @property
     def horizon_samples(self) -> int:
         """Give the label horizon in samples, less by default where the log is held in memory by a Redis."""
-        return self.label_horizon_samples or (100_000 if self.store.startswith("redis") else 1_000_000)
+        return self.label_horizon_samples or (100_000 if self.store.startswith(("redis", "unix")) else 1_000_000)
 
     def refuse_open_bind(self) -> None:
         """Raise OpenBindRefused when strangers could reach a service that asks for no key."""

@@ -1,21 +1,17 @@
 """/density: the learned density at points, as a model, and as a grid."""
 
-from typing import Any
-
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.bodies import media_type, read_body
 from app.api.queries import STREAM, InvalidQuery, read_query, stream_in, text_in, whole_in
-from app.api.routing import JSON, Route, operation, ref
+from app.api.routing import JSON, Route, answer, operation, ref
 from app.api.sample_bodies import read_points
 from app.api.service import service_of
 from app.security import Scope
 from app.streams.reading import log_density
 from core import DetectorConfig
 
-_ENCODER = msgspec.json.Encoder()
 GRID_SIZES = (2, 256, 64)
 
 
@@ -25,7 +21,8 @@ async def post_density(request: Request) -> Response:
     stream = stream_in(read_query(request, "stream"))
     service.keys.permit(request, Scope.READ, stream)
     media_type(request, JSON)
-    points = read_points(await read_body(request, service.settings.max_body_bytes))
+    body = await read_body(request, service.settings.max_body_bytes)
+    points = read_points(body, service.settings.max_batch_samples)
     async with service.registry.reading(stream) as session:
         values = await log_density(session, points)
     return answer({"stream": stream, "log_density": values})
@@ -69,11 +66,6 @@ def feature_in(query: dict[str, str], parameter: str, config: DetectorConfig) ->
             parameter, name, f"a feature of the stream: {', '.join(names[:8])}{', ...' * (len(names) > 8)}"
         )
     return names.index(name)
-
-
-def answer(document: dict[str, Any]) -> Response:
-    """Write an answer."""
-    return Response(_ENCODER.encode(document), media_type=JSON)
 
 
 STREAM_QUERY = {"stream": (STREAM, "the stream")}

@@ -13,6 +13,7 @@ from app.api.routing import JSON, Route, operation, ref
 from app.api.schemas import FeedbackBody, LabelBody
 from app.api.service import Service, service_of
 from app.security import Scope
+from app.streams.errors import refuse_beyond
 from app.streams.labelling import Labelled, LabelRequest, label
 
 _BODY = msgspec.json.Decoder(FeedbackBody)
@@ -26,7 +27,7 @@ async def post_feedback(request: Request) -> Response:
     stream, dry_run = stream_in(query), flag_in(query, "dry_run", default=False)
     service.keys.permit(request, Scope.LABEL, stream)
     media_type(request, JSON)
-    labels = read_labels(await read_body(request, service.settings.max_body_bytes))
+    labels = read_labels(await read_body(request, service.settings.max_body_bytes), service.settings.max_labels)
     labelled = await service.registry.shielded(label_stream(service, stream, labels, dry_run=dry_run))
     return Response(_ENCODER.encode(columns(stream, labels, labelled, dry_run=dry_run)), media_type=JSON)
 
@@ -37,9 +38,10 @@ async def label_stream(service: Service, stream: str, labels: list[LabelRequest]
         return await label(session, labels, dry_run=dry_run)
 
 
-def read_labels(body: bytes) -> list[LabelRequest]:
+def read_labels(body: bytes, limit: int) -> list[LabelRequest]:
     """Read {"labels": [{"id" or "seq": ..., "anomaly": ...}]}."""
     labels = decode(_BODY, body).labels
+    refuse_beyond(limit, len(labels), "labels", "ITAN_MAX_LABELS")
     names = sum(1 + (given.id is not UNSET) + (given.seq is not UNSET) for given in labels)
     refuse_repeated_names(body, 1 + names, (given.id for given in labels if given.id is not UNSET))
     return [label_request(given, f"labels[{i}]") for i, given in enumerate(labels)]

@@ -2,12 +2,11 @@
 
 import asyncio
 
-import msgspec
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.routing import JSON, Route, operation, ref
+from app.api.routing import JSON, Route, answer, operation, ref
 from app.api.schemas import Health
 from app.api.service import service_of
 from app.storage.base import StoreUnavailable
@@ -37,11 +36,6 @@ async def get_readyz(request: Request) -> Response:
 async def get_metrics(request: Request) -> Response:
     """Give all metrics."""
     return Response(service_of(request).metrics.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
-
-
-def answer(health: Health, status: int = 200) -> Response:
-    """Write an answer."""
-    return Response(msgspec.json.encode(health), status, media_type=JSON)
 
 
 ROUTES = [

@@ -28,7 +28,8 @@ async def post_observe(request: Request) -> Response:
         raise NotAvailable("explain", "true", "false: explanations are not offered yet")
     service.keys.permit(request, Scope.OBSERVE if learn else Scope.READ, stream)
     media = media_type(request, JSON, NDJSON, BYTES)
-    batch = read_batch(media, await read_body(request, service.settings.max_body_bytes))
+    body = await read_body(request, service.settings.max_body_bytes)
+    batch = read_batch(media, body, service.settings.max_batch_samples)
     if learn:
         answer = await service.registry.shielded(learn_batch(service, stream, batch))
     else:

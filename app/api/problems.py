@@ -15,7 +15,7 @@ from app.api.queries import InvalidQuery
 from app.api.routing import PROBLEM
 from app.api.schemas import Problem
 from app.api.service import service_of
-from app.security import Forbidden, Unauthenticated
+from app.security import CrossSite, Forbidden, Unauthenticated
 from app.storage.base import StaleWriter, StoreCorrupt, StoreError, StoreUnavailable, StreamNotFound
 from app.streams.errors import (
     IdConflict,
@@ -44,6 +44,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidJson: (400, "invalid_json", "The body is not valid JSON"),
     NotAvailable: (400, "not_available", "This is not offered"),
     Unauthenticated: (401, "unauthenticated", "A valid key is needed"),
+    CrossSite: (403, "cross_site", "A page of another site may not do this"),
     Forbidden: (403, "forbidden", "The key does not allow this"),
     UnknownStream: (404, "unknown_stream", "There is no such stream"),
     StreamNotFound: (404, "unknown_stream", "There is no such stream"),
@@ -61,7 +62,11 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidConfig: (422, "invalid_config", "The config is not valid"),
     InvalidSnapshot: (422, "invalid_snapshot", "The body is not a usable export"),
     ClientDisconnect: (400, "client_disconnected", "The client went away"),
-    StoreUnavailable: (503, "store_unavailable", "The store cannot be reached; nothing was changed"),
+    StoreUnavailable: (
+        503,
+        "store_unavailable",
+        "The store cannot be reached: try again, with ids so that nothing counts twice",
+    ),
     StaleWriter: (503, "stream_moved", "Another writer moved the stream on; nothing was changed"),
     StreamAppeared: (503, "stream_moved", "Another writer moved the stream on; nothing was changed"),
     StoreCorrupt: (500, "store_corrupt", "What the store holds of the stream is damaged"),

@@ -17,6 +17,7 @@ PROBLEM = "application/problem+json"
 Parameters = dict[str, tuple[dict[str, Any], str]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 SCHEMA_REF = "#/components/schemas/{name}"
+_ENCODER = msgspec.json.Encoder()
 
 
 class Route(APIRoute):
@@ -35,6 +36,11 @@ class Route(APIRoute):
         )
         # FastAPI's handler solves dependencies and encodes answers: there is nothing to solve or to encode here
         self.app = request_response(endpoint)
+
+
+def answer(document: object, status: int = 200) -> Response:
+    """Answer with a document as JSON."""
+    return Response(_ENCODER.encode(document), status, media_type=JSON)
 
 
 def operation(

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from app.api.bodies import decode, refuse_repeated_names
+from app.api.bodies import InvalidJson, decode, refuse_repeated_names
 from app.api.routing import BYTES, JSON, NDJSON
 from app.api.schemas import ArraySample, DensityBody, Moment, NamedSample, ObserveBody, ObserveLine
-from app.streams.errors import InvalidSamples
+from app.streams.errors import InvalidSamples, refuse_beyond
 from app.streams.observing import Batch
 from app.streams.samples import ArraySamples, BinarySamples, NamedSamples, Samples
 from app.streams.timestamps import Times
@@ -22,11 +22,60 @@ _OBSERVE = msgspec.json.Decoder(ObserveBody)
 _DENSITY = msgspec.json.Decoder(DensityBody)
 _ROW = msgspec.json.Decoder(ArraySample | NamedSample)
 _LINE = msgspec.json.Decoder(ObserveLine)
+_RAW_ROWS = msgspec.json.Decoder(list[msgspec.Raw])
+NO_ROWS = msgspec.Raw(b"[]")
+LIMIT_SETTING = "ITAN_MAX_BATCH_SAMPLES"
 
 
-def read_batch(media: str, body: bytes) -> Batch:
-    """Read the samples of a body of that media type."""
+class Outline(msgspec.Struct):
+    """The samples of a body as they are written."""
+
+    samples: msgspec.Raw = NO_ROWS
+    points: msgspec.Raw = NO_ROWS
+
+
+_OUTLINE = msgspec.json.Decoder(Outline)
+
+
+def read_batch(media: str, body: bytes, limit: int) -> Batch:
+    """Read the samples of a body of that media type; TooMany before far more than the limit are made objects."""
+    if media == JSON:
+        refuse_many_rows(body, limit)
+    elif media == NDJSON:
+        refuse_beyond(limit, body.strip().count(b"\n") + 1, "samples", LIMIT_SETTING)
     return READERS[media](body)
+
+
+def refuse_many_rows(body: bytes, limit: int) -> None:
+    """Raise TooMany for a JSON body of too many rows: a million lists take seconds to make, and all others wait.
+
+    Each row opens a bracket, so a body of few brackets needs no closer look; ids and names may hold brackets too.
+    """
+    if body.count(b"[") + body.count(b"{") > limit:
+        outline = outline_of(body)
+        for rows in (outline.samples, outline.points):
+            refuse_beyond(limit, count_rows(rows), "samples", LIMIT_SETTING)
+
+
+def outline_of(body: bytes) -> Outline:
+    """Find the samples; bodies nested too deep have none, and who decodes them can say where they are."""
+    try:
+        return decode(_OUTLINE, body)
+    except InvalidJson as error:
+        if isinstance(error.__cause__, RecursionError):
+            return Outline()
+        raise
+
+
+def count_rows(rows: msgspec.Raw) -> int:
+    """Count the rows of an array without making them; what is no array of rows holds none."""
+    text = bytes(rows)
+    if b'"' not in text:
+        return text.count(b"[") + text.count(b"{") - 1
+    try:
+        return len(_RAW_ROWS.decode(rows))
+    except msgspec.ValidationError:
+        return 0
 
 
 def read_json(body: bytes) -> Batch:
@@ -42,7 +91,7 @@ def read_json(body: bytes) -> Batch:
 
 def read_lines(body: bytes) -> Batch:
     """Read one sample a line: an array, an object, or {"sample": ..., "id": ..., "timestamp": ...}."""
-    lines = [line for line in body.split(b"\n") if line.strip()]
+    lines = [line for line in body.strip().split(b"\n") if line.strip()]
     if not lines:
         raise InvalidSamples("samples", "", "at least one line")
     read = [read_line(line, f"samples[{i}]") for i, line in enumerate(lines)]
@@ -86,8 +135,9 @@ def read_bytes(body: bytes) -> Batch:
 READERS: dict[str, Callable[[bytes], Batch]] = {JSON: read_json, NDJSON: read_lines, BYTES: read_bytes}
 
 
-def read_points(body: bytes) -> Batch:
+def read_points(body: bytes, limit: int) -> Batch:
     """Read {"points": [...]}."""
+    refuse_many_rows(body, limit)
     points = decode(_DENSITY, body).points
     refuse_repeated_names(body, 1 + count_names(points), names_of(points))
     return Batch(samples_of(points, "points"))

@@ -115,7 +115,7 @@ class Model(msgspec.Struct):
     n_learned: int
     nodes: list[dict[str, Any]]
     hyperplanes: list[dict[str, Any]]
-    scaling: dict[str, Any]
+    scaling: Annotated[dict[str, Any] | None, Meta(description="null before the stream is ready")]
 
 
 class DensityGrid(msgspec.Struct):

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from app.api.bodies import decode, media_type, read_body, read_names
 from app.api.queries import STREAM, read_query, whole_in
-from app.api.routing import BYTES, JSON, Parameters, Route, operation, ref
+from app.api.routing import BYTES, JSON, Parameters, Route, answer, operation, ref
 from app.api.service import Service, permitted_path_stream, service_of
 from app.security import Scope
 from app.streams.errors import UnknownStream
@@ -17,7 +17,6 @@ from app.streams.keeping import create, reset, restore
 from app.streams.reading import describe
 from core import DetectorConfig
 
-_ENCODER = msgspec.json.Encoder()
 _CONFIG = msgspec.json.Decoder(dict[str, Any])
 PAGE_SIZES = (1, 1000, 100)
 
@@ -116,11 +115,6 @@ async def described(service: Service, stream: str, status: int = 200) -> Respons
     """Answer with a description of a stream."""
     async with service.registry.reading(stream) as session:
         return answer(await describe(session), status)
-
-
-def answer(document: dict[str, Any], status: int = 200) -> Response:
-    """Write an answer."""
-    return Response(_ENCODER.encode(document), status, media_type=JSON)
 
 
 PATH = {"stream": (STREAM, "the stream")}

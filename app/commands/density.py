@@ -17,7 +17,7 @@ def density(
     url: Url = DEFAULT_URL,
     key: Key = None,
 ) -> None:
-    """Print the log density (nats) at points as JSON, or without points the whole model."""
+    """Print log densities (nats) at points, or the model, as JSON."""
     rows = None if points is None else _rows(points)
     with one_line_errors(), Client(url, key) as client:
         print(json.dumps(client.model(stream) if rows is None else client.density(stream, rows), indent=2))
@@ -28,6 +28,6 @@ def _rows(text: str) -> list[Any]:
         rows = json.loads(text)
     except ValueError as error:
         raise fail(f"--points is no JSON: {error}", MISUSED) from None
-    if not isinstance(rows, list):
+    if not isinstance(rows, list) or not all(isinstance(row, list | dict) for row in rows):
         raise fail("--points must be a list of rows, such as '[[0.5, null]]'", MISUSED)
     return rows

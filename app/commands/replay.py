@@ -61,7 +61,9 @@ def replay(
     scores: Annotated[Path | None, typer.Option(help="Write seq, score, threshold, flag, label as CSV.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw scores, threshold, flags and labels (PNG).")] = None,
 ) -> None:
-    """Send a file's samples to a stream in order, their labels late, and report what came of it.
+    """Send a labelled file to a stream, its labels late, and report.
+
+    Every numeric column that has no other part is a feature, but for those of --drop; the report names them.
 
     The label of sample t goes out after sample t + delay and before the next, so batches end where a label falls due.
     Ctrl-C stops after the request under way, with a report of what was sent.
@@ -72,6 +74,9 @@ def replay(
     from app.replay.rows import Columns, open_table
     from app.replay.run import Start, run_replay
 
+    if store and not local:
+        raise fail("--store goes with --local; a running service has its own", MISUSED)
+    _refuse_absent_folders(scores, plot)
     if plot and find_spec("matplotlib") is None:
         raise fail("--plot needs matplotlib: uv run --extra plot itan replay ...", MISUSED)
     parts = Columns(label_column, timestamp_column, id_column, _names(columns), _names(drop))
@@ -81,13 +86,20 @@ def replay(
     with one_line_errors(), StopRequests() as stop, open_table(file, parts) as table, service as address:
         with Client(address, None if local else key, retry_seconds=retry_seconds) as client, _progress(limit) as posted:
             outcome, report = run_replay(client, table, plan, start, stop.came, posted)
+        print(json.dumps(report.to_dict()) if as_json else format_report(report))
         if scores:
             _write_scores(outcome, scores)
         if plot:
             _plot(outcome, stream, plot)
-        print(json.dumps(report.to_dict()) if as_json else format_report(report))
     if outcome.stopped:
         raise typer.Exit(INTERRUPTED)
+
+
+def _refuse_absent_folders(*paths: Path | None) -> None:
+    """Fail before anything is sent, not when there is something to write."""
+    for path in paths:
+        if path and not path.parent.is_dir():
+            raise fail(f"there is no folder {path.parent} to write {path.name} to", MISUSED)
 
 
 def _names(text: str) -> tuple[str, ...]:

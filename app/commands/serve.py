@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Container
 from enum import StrEnum
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+OTHER_VARIABLES = {"ITAN_LOG_LEVEL", "ITAN_URL", "ITAN_KEY"}
 
 
 class LogLevel(StrEnum):
@@ -46,11 +48,12 @@ def serve(
     # SIGTERM is an ordinary end, so it exits with 0: uvicorn raises it again after its clean shutdown
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     _limit_threads()
+    flags = {name: value for name, value in (("host", host), ("port", port), ("store", store)) if value is not None}
     try:
-        settings = _settings({"host": host, "port": port, "store": store})
+        settings = _settings(flags)
         app = _create_app(settings)
     except ValueError as error:
-        raise fail(_reason(error), MISUSED) from None
+        raise fail(_reason(error, flags), MISUSED) from None
     _run(app, _bind(settings.host, settings.port), log_level, settings.shutdown_seconds)
 
 
@@ -63,9 +66,17 @@ def _limit_threads() -> None:
 def _settings(flags: dict[str, Any]) -> "Settings":
     from app.settings import Settings
 
-    settings = Settings(**{name: value for name, value in flags.items() if value is not None})
+    settings = Settings(**flags)
     settings.refuse_open_bind()
+    _warn_of_unknown(set(Settings.model_fields))
     return settings
+
+
+def _warn_of_unknown(fields: set[str]) -> None:
+    """A misspelt ITAN_API_KEY must not leave a service open without a word."""
+    known = {f"ITAN_{name.upper()}" for name in fields} | OTHER_VARIABLES
+    for name in sorted(name for name in os.environ if name.startswith("ITAN_") and name not in known):
+        print(f"itan: {name} is not a setting and has no effect", file=sys.stderr)
 
 
 def _create_app(settings: "Settings") -> "FastAPI":
@@ -74,15 +85,18 @@ def _create_app(settings: "Settings") -> "FastAPI":
     return create_app(settings)
 
 
-def _reason(error: ValueError) -> str:
+def _reason(error: ValueError, flags: Container[object]) -> str:
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
         return str(error)
     # the values stay out of it: one of them may be a key
-    return "; ".join(
-        ": ".join([*(str(name) for name in e["loc"]), e["msg"]]) for e in error.errors(include_input=False)
-    )
+    return "; ".join(f"{_source(e['loc'][0], flags)}: {e['msg']}" for e in error.errors(include_input=False))
+
+
+def _source(setting: int | str, flags: Container[object]) -> str:
+    """Name a setting as the user gave it."""
+    return f"--{setting}" if setting in flags else f"ITAN_{setting}".upper()
 
 
 def _bind(host: str, port: int) -> socket.socket:

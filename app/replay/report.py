@@ -15,6 +15,7 @@ class Report:
     """Figures of one replay; ranking and costs are over the samples that were scored and whose label the file has."""
 
     stream: str
+    features: list[str] | None
     samples: int
     not_scored: int
     labelled: int
@@ -57,6 +58,7 @@ def make_report(outcome: Outcome, seconds: float, stream: Mapping[str, Any]) -> 
     best = best_fixed_threshold(score, anomalous, cost_miss, cost_false_alarm)
     return Report(
         stream=stream["stream"],
+        features=None if config["features"] is None else [feature["name"] for feature in config["features"]],
         samples=len(outcome.score),
         not_scored=outcome.score.count(None),
         labelled=len(judged),
@@ -87,6 +89,7 @@ def format_report(report: Report) -> str:
     outcomes = ", ".join(f"{n} {outcome}" for outcome, n in sorted(report.label_outcomes.items()))
     lines = {
         "stream": f"{report.stream}, up to seq {report.last_seq}" + (" (stopped early)" if report.stopped else ""),
+        "features": ", ".join(report.features or ["not named"]),
         "samples": f"{report.samples} in {report.seconds:.2f} s, {report.samples_per_second:.0f} a second",
         "not scored": f"{report.not_scored} (warm-up)",
         "judged": f"{report.labelled}, {report.anomalies} of them anomalous",

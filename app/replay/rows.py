@@ -6,6 +6,7 @@ import io
 import itertools
 import math
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -116,9 +117,12 @@ def parse(cell: str) -> float | None:
 
 @contextmanager
 def open_table(path: str, columns: Columns) -> Iterator[Table]:
-    """Open a .csv or .csv.gz file, or stdin for "-"."""
+    """Open a .csv or .csv.gz file, or stdin for "-"; BadTable, also while it is read, where it is no such file."""
     with _open(path) as file:
-        yield read_table(file, columns)
+        try:
+            yield read_table(file, columns)
+        except (csv.Error, EOFError, UnicodeDecodeError, zlib.error) as error:
+            raise BadTable(f"{path} cannot be read as CSV in UTF-8: {error}") from error
 
 
 def read_table(file: Iterable[str], columns: Columns) -> Table:
@@ -145,6 +149,8 @@ def _open(path: str) -> IO[str]:
 def _check_header(header: list[str], columns: Columns) -> None:
     if not header:
         raise BadTable("the file is empty")
+    if all(_is_number(name) for name in header):
+        raise BadTable("the first line must name the columns, and holds only numbers")
     if twice := sorted({name for name in header if header.count(name) > 1}):
         raise BadTable(f"columns that appear twice: {', '.join(twice)}")
     if absent := [name for name in columns.named() if name not in header]:
@@ -154,6 +160,13 @@ def _check_header(header: list[str], columns: Columns) -> None:
 def _numeric(header: list[str], columns: Columns, sample: list[list[str]]) -> tuple[str, ...]:
     parts = set(columns.named())
     return tuple(name for at, name in enumerate(header) if name not in parts and _is_numeric(at, sample))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return parse(cell) is not None
+    except ValueError:
+        return False
 
 
 def _is_numeric(at: int, sample: list[list[str]]) -> bool:

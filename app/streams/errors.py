@@ -43,6 +43,12 @@ class TooMany(Refused):
     """More samples or labels than one request may hold."""
 
 
+def refuse_beyond(limit: int, count: int, field: str, setting: str) -> None:
+    """Raise TooMany for more than the setting allows."""
+    if count > limit:
+        raise TooMany(field, f"{count} {field}", f"at most {limit} {field} ({setting}) in one request")
+
+
 class IdConflict(Refused):
     """An id that was given to a sample of other values."""
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.storage.base import Entry, Position
-from app.streams.errors import TooMany
 from app.streams.events import Label, label_body
 from app.streams.session import Session
 from app.streams.state import StreamState, costs_of
-from app.streams.stepping import feedback_slices
+from app.streams.stepping import feedback_slices, join_slices, slices
 from core import Detector, Records
 
 OUTCOMES = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
@@ -58,9 +57,6 @@ class Targets:
 
 async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bool = False) -> Labelled:
     """Apply labels to samples observed earlier; the session's lock is held."""
-    limit = session.settings.max_labels
-    if len(labels) > limit:
-        raise TooMany("labels", f"{len(labels)} labels", f"at most {limit} labels (ITAN_MAX_LABELS) in one request")
     state = await session.state()
     targets = await resolve(session, state, labels)
     records = await session.ledger.current_records(targets.undecided())
@@ -123,7 +119,7 @@ async def feed(
     seqs = targets.undecided()
     if not seqs:
         return None
-    before = Records.concatenate([records[seq] for seq in seqs])
+    before = await join_slices([records[seq] for seq in seqs])
     labels = [wanted[seq] for seq in seqs]
     result = await feedback_slices(detector, before, labels)
     targets.outcome.update(zip(seqs, result.outcome, strict=True))
@@ -145,7 +141,7 @@ async def apply(
         change = await feed(state.detector, targets, records, wanted)
         if change is not None and change.is_new:
             entry = label_entry(state.position, change, session.clock.steady())
-            await session.append(state, entry, current_records(change.after))
+            await session.append(state, entry, await current_records(change.after))
     labelled = summary(state, state.detector, threshold_before, targets)
     for outcome, count in labelled.outcomes.items():
         session.metrics.labels.labels(outcome).inc(count)
@@ -157,9 +153,13 @@ def label_entry(head: Position, change: Change, at: float) -> Entry:
     return Entry(Position(head.seq, head.sub + 1), label_body(change.before, change.labels, at))
 
 
-def current_records(records: Records) -> dict[int, bytes]:
+async def current_records(records: Records) -> dict[int, bytes]:
     """Give the records as the store keeps them, by seq."""
-    return {int(records.seq[i]): records[i].to_bytes() for i in range(len(records))}
+    kept: dict[int, bytes] = {}
+    async for part in slices(len(records)):
+        chosen = records[part]
+        kept.update((int(chosen.seq[i]), chosen[i].to_bytes()) for i in range(len(chosen)))
+    return kept
 
 
 def summary(state: StreamState, detector: Detector, threshold_before: float, targets: Targets) -> Labelled:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.storage.base import Entry, Store
 from app.streams.events import BatchEvent, read_event, read_records
+from app.streams.stepping import slices
 from core import Records
 
 
@@ -35,7 +36,10 @@ class Ledger:
         if not wanted:
             return {}
         labelled = await self.store.find_labels(self.stream, wanted)
-        found = {seq: read_records(blob) for seq, blob in labelled.items()}
+        seqs = list(labelled)
+        found: dict[int, Records] = {}
+        async for part in slices(len(seqs)):
+            found.update((seq, read_records(labelled[seq])) for seq in seqs[part])
         return found | await self.first_records(seq for seq in wanted if seq not in found)
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from app.storage.base import Entry, Position
-from app.streams.errors import IdConflict, InvalidIds, TooMany, UnknownStream
+from app.streams.errors import IdConflict, InvalidIds, UnknownStream, refuse_beyond
 from app.streams.events import batch_body
 from app.streams.opening import newest
 from app.streams.samples import Matrix, Samples
 from app.streams.session import Session
 from app.streams.state import StreamState
-from app.streams.stepping import SLICE_ROWS, observe_slices
+from app.streams.stepping import FIRST_ROWS, observe_slices
 from app.streams.timestamps import Times, check_timestamps
 from core import DetectorConfig, Records
 
@@ -108,9 +108,7 @@ async def complete(
 def matrix_of(session: Session, batch: Batch, config: DetectorConfig) -> Matrix:
     """Give the samples as a matrix, after what is cheaper to check."""
     n = batch.samples.count(config.n_features)
-    limit = session.settings.max_batch_samples
-    if n > limit:
-        raise TooMany("samples", f"{n} samples", f"at most {limit} samples (ITAN_MAX_BATCH_SAMPLES) in one request")
+    refuse_beyond(session.settings.max_batch_samples, n, "samples", "ITAN_MAX_BATCH_SAMPLES")
     X = batch.samples.matrix(config)
     for field, column in (("ids", batch.ids), ("timestamps", batch.timestamps)):
         if column is not None and len(column) not in (0, n):
@@ -139,9 +137,13 @@ async def known_rows(session: Session, ids: tuple[str, ...], seqs: Mapping[str, 
 
 def refuse_changed(X: Matrix, ids: tuple[str, ...], known: Mapping[int, Records]) -> None:
     """Raise IdConflict for an id that came with other values before."""
-    for row, record in known.items():
-        if not np.array_equal(X[row], record.x[0], equal_nan=True):
-            raise IdConflict(f"ids[{row}]", ids[row])
+    if not known:
+        return
+    rows, first = np.array(list(known)), np.concatenate([record.x for record in known.values()])
+    same = (X[rows] == first) | (np.isnan(X[rows]) & np.isnan(first))
+    if not same.all():
+        row = int(rows[same.all(axis=1).argmin()])
+        raise IdConflict(f"ids[{row}]", ids[row])
 
 
 async def learn(session: Session, state: StreamState, batch: Batch, X: Matrix, rows: Rows) -> Records:
@@ -151,9 +153,9 @@ async def learn(session: Session, state: StreamState, batch: Batch, X: Matrix, r
         now, allowance = session.clock.now(), session.settings.timestamp_allowance_seconds
         check_timestamps(times, rows, state.newest_timestamp, now, allowance)
     # an error in the first slice has changed nothing; from then on the engine is ahead of the log
-    records = [state.detector.observe(X[:SLICE_ROWS]).records]
+    records = [state.detector.observe(X[:FIRST_ROWS]).records]
     with session.ahead_of_log():
-        records += await observe_slices(state.detector, X[SLICE_ROWS:])
+        records += await observe_slices(state.detector, X[FIRST_ROWS:])
         learned = Records.concatenate(records) if len(records) > 1 else records[0]
         ids = tuple(batch.ids[row] for row in rows) if batch.ids else ()
         await session.append(state, batch_entry(learned, ids, times, session.clock.steady()), {})

@@ -1,6 +1,7 @@
 """One stream: its state in memory, kept in step with its log."""
 
 import asyncio
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -13,6 +14,8 @@ from app.streams.ledger import Ledger
 from app.streams.opening import Opening
 from app.streams.state import StreamState, new_state
 from core import Detector, DetectorConfig
+
+RETRY_SECONDS = 5.0
 
 
 class Session:
@@ -34,6 +37,7 @@ class Session:
         self.unsaved_since: float | None = None
         self._state: StreamState | None = None
         self._current = False
+        self._retry_at = -math.inf
         self._birth: Snapshot | None = None
 
     @property
@@ -60,7 +64,9 @@ class Session:
 
     async def readable(self) -> StreamState:
         """Give a state to read from; while the store is down, the one in memory."""
-        if self._state is not None and self._current:
+        # a store that hangs takes seconds to fail: one read now and then finds out, no other waits for it
+        is_kept_waiting = self.lock.locked() or self.clock.monotonic() < self._retry_at
+        if self._state is not None and (self._current or is_kept_waiting):
             return self._state
         async with self.lock:
             try:
@@ -68,6 +74,7 @@ class Session:
             except StoreUnavailable:
                 if self._state is None:
                     raise
+                self._retry_at = self.clock.monotonic() + RETRY_SECONDS
                 return self._state
 
     def _place(self, state: StreamState | None) -> None:
@@ -140,6 +147,7 @@ class Session:
         except StaleWriter:
             self.forget()
             raise
+        self.metrics.snapshots.inc()
         state.horizon, state.unsaved_events = horizon, 0
         self.unsaved_since = None
 

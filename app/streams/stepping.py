@@ -1,7 +1,8 @@
 """Takes a detector through a lot of work in slices, letting other requests in between: the cut changes no result."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
@@ -9,26 +10,33 @@ import numpy.typing as npt
 from core import Detector, Records
 from core.detector import Feedback
 
-SLICE_ROWS = 256
-SLICE_LABELS = 32
+FIRST_ROWS = 16
+MOST_ROWS = 256
+SLICE_SECONDS = 0.02
+
+
+async def slices(n: int) -> AsyncIterator[slice]:
+    """Cut n items so that the work on each part takes about SLICE_SECONDS; others have their turn before each.
+
+    A sample may cost 2 us or 20 ms, by the number of features and the age of the stream.
+    """
+    start, size = 0, FIRST_ROWS
+    while start < n:
+        await asyncio.sleep(0)
+        began = perf_counter()
+        yield slice(start, start + size)
+        start += size
+        size = max(1, size // 2) if perf_counter() - began > SLICE_SECONDS else min(2 * size, MOST_ROWS)
 
 
 async def observe_slices(detector: Detector, X: npt.NDArray[np.float64]) -> list[Records]:
     """Observe samples (n, m)."""
-    records = []
-    for start in range(0, len(X), SLICE_ROWS):
-        await asyncio.sleep(0)
-        records.append(detector.observe(X[start : start + SLICE_ROWS]).records)
-    return records
+    return [detector.observe(X[part]).records async for part in slices(len(X))]
 
 
 async def feedback_slices(detector: Detector, records: Records, labels: Sequence[bool | None]) -> Feedback:
     """Give the detector labels for different samples, one a record."""
-    parts = []
-    for start in range(0, len(records), SLICE_LABELS):
-        await asyncio.sleep(0)
-        part = slice(start, start + SLICE_LABELS)
-        parts.append(detector.feedback(records[part], labels[part]))
+    parts = [detector.feedback(records[part], labels[part]) async for part in slices(len(records))]
     return Feedback(
         [outcome for part in parts for outcome in part.outcome],
         np.concatenate([part.retracted for part in parts]),
@@ -40,8 +48,9 @@ async def feedback_slices(detector: Detector, records: Records, labels: Sequence
 
 async def score_slices(detector: Detector, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Score samples (n, m) without learning."""
-    parts = [detector.score(X[:SLICE_ROWS])]
-    for start in range(SLICE_ROWS, len(X), SLICE_ROWS):
-        await asyncio.sleep(0)
-        parts.append(detector.score(X[start : start + SLICE_ROWS]))
-    return np.concatenate(parts)
+    return np.concatenate([detector.score(X[part]) async for part in slices(len(X))])
+
+
+async def join_slices(records: list[Records]) -> Records:
+    """Concatenate many short records."""
+    return Records.concatenate([Records.concatenate(records[part]) async for part in slices(len(records))])

@@ -66,6 +66,7 @@ def test_the_report_agrees_with_the_scores_and_the_service(service: str, table: 
     with scores.open() as file:
         rows = list(csv.DictReader(file))
     judged = [row for row in rows if row["score"] and row["label"]]
+    assert found["features"] == ["a", "b"]
     assert found["samples"] == len(rows) == N
     assert found["not_scored"] == sum(not row["score"] for row in rows) > 0
     assert found["labelled"] == len(judged)
@@ -151,6 +152,9 @@ def test_a_missing_matplotlib_is_said_before_anything_is_sent(table: Path, monke
         (["--url", "http://127.0.0.1:9"], 1, "no answer from http://127.0.0.1:9"),
         (["--label-column", "truth"], 2, "no column truth; there are row, a, b, host, y"),
         (["--columns", "host"], 2, "line 2, column host: 'h0' is no finite number"),
+        (["--store", "memory://"], 2, "--store goes with --local"),
+        (["--plot", "no-such-folder/p.png"], 2, "there is no folder no-such-folder to write p.png to"),
+        (["--scores", "no-such-folder/s.csv"], 2, "there is no folder no-such-folder to write s.csv to"),
         (["--config", "{"], 2, "--config is no JSON"),
         (["--config", "[]"], 2, "--config must be a JSON object"),
         (["--config", '{"beta": -1}'], 1, "beta"),

@@ -107,8 +107,8 @@ def test_letting_everybody_in_is_refused() -> None:
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"ITAN_PORT": "99999"}, "port: Input should be less than or equal to 65535"),
-        ({"ITAN_SHUTDOWN_SECONDS": "soon"}, "shutdown_seconds"),
+        ({"ITAN_PORT": "99999"}, "ITAN_PORT: Input should be less than or equal to 65535"),
+        ({"ITAN_SHUTDOWN_SECONDS": "soon"}, "ITAN_SHUTDOWN_SECONDS: Input"),
         ({"ITAN_STORE": "ftp://x/y"}, "ftp"),
         ({"ITAN_API_KEYS": "hush,se cret"}, "ITAN_API_KEYS, entry 2"),
     ],
@@ -119,6 +119,10 @@ def test_a_bad_setting_is_named_on_one_line(settings: dict[str, str], named: str
     assert named in line
     assert "hush" not in line
     assert "cret" not in line
+
+
+def test_a_bad_flag_is_named_as_a_flag() -> None:
+    assert refused("--port", "99999", ITAN_PORT="8000").startswith("itan: --port: Input should be less than")
 
 
 def test_a_port_that_is_taken_is_named() -> None:
@@ -143,3 +147,11 @@ def test_the_number_of_threads_is_set_before_numpy_is_there(settings: dict[str, 
     done = subprocess.run([sys.executable, "-c", MAIN], env=environment(**settings), capture_output=True, text=True)
     assert done.stdout == f"False {threads} 1\n"
     assert done.stderr == "itan: enough seen\n"
+
+
+def test_a_misspelt_setting_is_warned_of():
+    with serving("--store", "memory://", ITAN_API_KEY="k1") as (process, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert "ITAN_API_KEY is not a setting" in process.stderr.read()

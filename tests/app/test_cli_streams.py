@@ -113,7 +113,7 @@ def test_the_model_is_shown(url: str, stream: str) -> None:
     assert model["nodes"]
 
 
-@pytest.mark.parametrize("points", ["[[1, 2]", "7"])
+@pytest.mark.parametrize("points", ["[[1, 2]", "7", "[0.3]"])
 def test_points_that_are_none_are_refused(points: str) -> None:
     done = itan("http://127.0.0.1:9", "density", "-s", "s", "--points", points, code=2)
     assert "--points" in done.stderr

@@ -83,6 +83,14 @@ async def test_the_age_of_unsaved_changes(service):
     assert await service.metric("itan_snapshot_age_seconds") == 5
 
 
+async def test_snapshots_are_counted(service):
+    await service.observe([[1.0]])
+    assert await service.metric("itan_snapshots_total") == 0
+    for _ in range(2):
+        await service.registry.save(service.registry._sessions["s"])
+    assert await service.metric("itan_snapshots_total") == 1
+
+
 async def test_failed_snapshots_are_counted():
     store = DisturbedStore(MemoryStore())
     async with Service(store) as service:

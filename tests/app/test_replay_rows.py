@@ -16,6 +16,9 @@ row,host,cpu,mem,note,y
 """
 
 
+PACKED = gzip.compress("".join(["x\n", *(f"{i * i}\n" for i in range(2000))]).encode())
+
+
 def rows_of(text: str, columns: Columns) -> list[Row]:
     return list(read_table(text.splitlines(keepends=True), columns))
 
@@ -49,6 +52,7 @@ def test_a_cell_that_is_no_finite_number_is_named(cell: str) -> None:
         ("x,x\n1,2\n", Columns(), "twice: x"),
         ("x,z\n1,2\n", Columns(label="y"), "no column y; there are x, z"),
         ("x,z\n1\n", Columns(), "line 2 has 1 cells, the header 2"),
+        ("1,2\n3,4\n", Columns(), "the first line must name the columns"),
         ("name\nanna\n", Columns(), "no numeric column"),
         ("x,y\n1,maybe\n", Columns(label="y"), "label 'maybe'"),
         ("x,t\n1,\n", Columns(timestamp="t"), "line 2 has no timestamp"),
@@ -78,6 +82,21 @@ def test_plain_and_packed_files_are_the_same(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
     with open_table(str(tmp_path / name), Columns()) as table:
         assert (table.features, list(table)) == (("x",), [Row([1.5])])
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("binary.csv", b"\x89PNG\r\n"),
+        ("wide.csv", b"x,z\n1," + b"9" * 200_000),
+        ("cut.csv.gz", PACKED[:-20]),
+        ("spoilt.csv.gz", PACKED[:400] + b"x" * 100 + PACKED[500:]),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(BadTable, match=rf"{name} cannot be read"), open_table(str(tmp_path / name), Columns()) as table:
+        list(table)
 
 
 def test_rows_past_the_look_ahead_are_read_as_they_come() -> None:

@@ -62,4 +62,5 @@ def test_other_addresses_need_keys_or_a_word(host):
 def test_the_label_horizon_is_shorter_on_redis():
     assert Settings().horizon_samples == 1_000_000
     assert Settings(store="rediss://host").horizon_samples == 100_000
+    assert Settings(store="unix:///run/redis.sock").horizon_samples == 100_000
     assert Settings(store="redis://host", label_horizon_samples=5).horizon_samples == 5

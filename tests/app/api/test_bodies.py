@@ -40,7 +40,7 @@ def test_the_second_of_two_rows_is_looked_at_too(media):
     rows = '{"a": 1, "b": 2}', '{"a": 1, "a": 2, "b": 3}'
     body = f'{{"samples": [{", ".join(rows)}]}}' if media == "application/json" else "\n".join(rows)
     with pytest.raises(InvalidJson):
-        read_batch(media, body.encode())
+        read_batch(media, body.encode(), 10)
 
 
 def test_colons_in_texts_are_not_taken_for_names():
@@ -55,7 +55,7 @@ def test_an_escaped_colon_does_not_hide_a_repeated_name():
     with pytest.raises(InvalidJson):
         read_json(body)
     with pytest.raises(InvalidJson):
-        read_labels(b'{"labels": [{"id": "\\u003a", "anomaly": true, "anomaly": false}]}')
+        read_labels(b'{"labels": [{"id": "\\u003a", "anomaly": true, "anomaly": false}]}', 10)
 
 
 def test_arrays_are_read_once(monkeypatch):

@@ -1,0 +1,69 @@
+"""`itan serve` as a process of its own, to be killed, stopped for a while, and started again at the same address."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Self
+
+from tests.servers import RedisServer, find_free_port
+
+SERVE = [sys.executable, "-m", "app.cli", "serve", "--log-level", "error"]
+
+
+class ServiceProcess:
+    """One service; what it says on stderr goes to a file beside the store."""
+
+    def __init__(self, store: str, folder: Path, **settings: object) -> None:
+        self.port = find_free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ITAN_")}
+        self._environment = kept | {f"ITAN_{name.upper()}": str(value) for name, value in settings.items()}
+        self._command = [*SERVE, "--port", str(self.port), "--store", store]
+        self._said = folder / "said.txt"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Start, and return once it serves."""
+        with self._said.open("ab") as said:
+            self._process = subprocess.Popen(self._command, env=self._environment, stdout=subprocess.PIPE, stderr=said)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline().startswith(b"itan serves"), self.said()
+
+    def kill(self) -> None:
+        """End it at once, as a crash does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def stop(self) -> int:
+        """Ask it to end, and give its exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        self._process.communicate(timeout=60)
+        return self._process.returncode
+
+    def said(self) -> str:
+        """Give what it said on stderr in all its lives."""
+        return self._said.read_text()
+
+
+def freeze(server: RedisServer) -> None:
+    """Stop a server in its tracks: connections stay open and nothing answers."""
+    assert server._process is not None
+    server._process.send_signal(signal.SIGSTOP)
+
+
+def thaw(server: RedisServer) -> None:
+    """Let it go on."""
+    assert server._process is not None
+    server._process.send_signal(signal.SIGCONT)
