@@ -48,9 +48,10 @@ def node_log_densities(model: ItanModel, rounds: int) -> FloatArray:
 
 
 def weights_regret(mixture: Mixture, log_density: FloatArray) -> Regret:
-    """Log-loss beyond the best fixed weights in hindsight, and Theorem 1's sqrt(2 A T ln N) + R^2 ln N / 2.
+    """Log-loss beyond the best fixed weights in hindsight, and (R/2 + 1) sqrt(2 A T ln N) + R^2 ln N / 2.
 
-    A is the mean loss, R the largest ratio f_i / p that was met: the bound holds for what was measured.
+    Theorem 1's own bound lacks the factor R/2 + 1 (tests/core/test_regret.py has the proof and a counterexample). A is
+    the mean loss in the unit in which the largest density met is 1, as the theorem has it; R the largest ratio f_i / p.
     """
     n = log_density.shape[1]
     mixture.weights = np.full(n, 1 / n)
@@ -62,7 +63,8 @@ def weights_regret(mixture: Mixture, log_density: FloatArray) -> Regret:
     loss, largest = loss.cumsum(), np.maximum.accumulate(largest)
     rounds = checkpoints(len(loss))
     at = np.array(rounds) - 1
-    bound = np.sqrt(2 * np.maximum(loss[at], 0.0) * log(n)) + largest[at] ** 2 * log(n) / 2
+    ratio, summed = largest[at], loss[at] + np.array(rounds) * log_density.max()
+    bound = (ratio / 2 + 1) * np.sqrt(2 * summed * log(n)) + ratio**2 * log(n) / 2
     return Regret(rounds, loss[at] - _best_weights_losses(log_density, rounds), bound)
 
 

@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
+from app.storage import open_store
 from app.storage.base import MAX_SEQ, Entry, Position, Snapshot, StaleWriter, StreamNotFound, StreamSize
+from tests.contract.conftest import KINDS
 
 START = Snapshot(Position(0, 0), b"start")
 EVERY_BYTE = bytes(range(256)) + b"\r\n$5\r\n\x00"
@@ -418,11 +420,8 @@ async def test_check_answers_with_warnings_in_words(store):
     assert all(isinstance(warning, str) and warning for warning in await store.check())
 
 
+@pytest.mark.parametrize("store_url", [kind for kind in KINDS if kind != "memory"], indirect=True)
 async def test_what_was_stored_outlives_the_store(store_url):
-    from app.storage import open_store
-
-    if store_url == "memory://":
-        pytest.skip("the memory store keeps nothing")
     first = open_store(store_url)
     await first.open()
     await fill(first, "s", *LOG)

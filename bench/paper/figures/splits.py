@@ -19,7 +19,7 @@ LIMITS: Final = (-3.2, 4.2)
 def draw(folder: Path) -> Path:
     """One panel a split: samples, those of the node, its two centroids, the old hyperplanes and the new one."""
     splits = grow()[0]
-    figure, panels = plt.subplots(2, 3, figsize=(10, 7), sharex=True, sharey=True)
+    figure, panels = plt.subplots(2, 3, figsize=(10, 7.4), sharex=True, sharey=True)
     for axes, split in zip(panels.flat, splits, strict=False):
         _panel(axes, split)
     for axes in panels.flat:
