@@ -107,7 +107,7 @@ def test_one_gaussian_is_blind_to_what_lies_between_the_clusters(first: Experime
 
 
 def test_shuffled_labels_leave_nothing_to_rank() -> None:
-    """The negative control of the whole protocol: no truth, no AUC."""
+    """The negative control of the whole protocol: no truth, no AUC beyond three standard errors of some 40 labels."""
     X, anomalous = three_gaussians(0, 400)
     shuffled = np.random.default_rng(1).permutation(anomalous)
-    assert abs(auc(run_experiment("exp. 1", [(X, shuffled)]), DEFAULT) - 0.5) < 0.12
+    assert abs(auc(run_experiment("exp. 1", [(X, shuffled)]), DEFAULT) - 0.5) < 0.15
