@@ -58,6 +58,7 @@ class GaussianNodes(NodeDensities):
     def marginal(self, features: list[int]) -> "GaussianNodes":
         part, nodes = type(self)(len(features)), np.arange(len(self.mean))
         part._make_room(len(nodes))
+        part.freedom = self.freedom
         part._set(nodes, self.mean[:, features], self.covariance[:, features][:, :, features])
         part._place()
         return part
@@ -154,6 +155,7 @@ class DiagonalGaussianNodes(NodeDensities):
     def marginal(self, features: list[int]) -> "DiagonalGaussianNodes":
         part = type(self)(len(features))
         part._make_room(len(self.mean))
+        part.freedom = self.freedom
         part.mean, part.variance = self.mean[:, features], self.variance[:, features]
         part._place()
         return part

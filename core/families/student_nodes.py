@@ -67,12 +67,6 @@ class StudentNodes(GaussianNodes):
         self._set(nodes, mean, scale)
         self._place()
 
-    def marginal(self, features: list[int]) -> "StudentNodes":
-        part = super().marginal(features)
-        assert isinstance(part, StudentNodes)
-        part.freedom = self.freedom
-        return part
-
     def _place(self) -> None:
         super()._place()
         self._norms: dict[int, FloatArray] = {}
@@ -105,12 +99,6 @@ class DiagonalStudentNodes(DiagonalGaussianNodes):
         self._make_room(int(nodes.max(initial=-1)) + 1)
         self.mean[nodes], self.variance[nodes], self.freedom[nodes] = predictive(statistics, prior, nodes)
         self._place()
-
-    def marginal(self, features: list[int]) -> "DiagonalStudentNodes":
-        part = super().marginal(features)
-        assert isinstance(part, DiagonalStudentNodes)
-        part.freedom = self.freedom
-        return part
 
     def _log_kernel(self, X: FloatArray, features: BoolArray) -> FloatArray:
         tail = np.log1p(self._squares(X, features) / self.freedom[:, None]).sum(2) * (0.5 * (self.freedom + 1))
