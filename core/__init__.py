@@ -1,6 +1,7 @@
 """The ITAN algorithm: a tree of subspaces, a density per node, their mixture, and a threshold moved by labels."""
 
 from core.config import DetectorConfig, Feature
+from core.contributions import Explanation
 from core.detector import Detector
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, ItanError, NotReady
 from core.records import Records
@@ -8,6 +9,7 @@ from core.records import Records
 __all__ = [
     "Detector",
     "DetectorConfig",
+    "Explanation",
     "Feature",
     "InvalidConfig",
     "InvalidObservation",

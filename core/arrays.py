@@ -22,12 +22,49 @@ def grown(array: NDArray[Any], capacity: int) -> NDArray[Any]:
     return wide
 
 
+def sum_of_others(terms: FloatArray) -> FloatArray:
+    """Sums along the last axis, each without its own term; nothing is subtracted, so a huge term leaves no trace.
+
+    >>> sum_of_others(np.array([1e30, 2.0, 3.0]))
+    array([5.e+00, 1.e+30, 1.e+30])
+    """
+    sums = np.zeros_like(terms)
+    np.cumsum(terms[..., :-1], -1, out=sums[..., 1:])
+    sums[..., :-1] += np.cumsum(terms[..., :0:-1], -1)[..., ::-1]
+    return sums
+
+
+def packed(matrices: FloatArray) -> FloatArray:
+    """Symmetric matrices (k, m, m) as rows (k, m (m + 1) / 2); rows (k, m), of diagonal ones, as they are."""
+    if matrices.ndim == 2:
+        return matrices
+    i, j = np.triu_indices(matrices.shape[1])
+    return matrices[:, i, j]
+
+
+def unpacked(rows: FloatArray, like: FloatArray) -> FloatArray:
+    """What packed was given, an array of like's shape but for its length."""
+    if like.ndim == 2:
+        return rows
+    m = like.shape[1]
+    i, j = np.triu_indices(m)
+    matrices = np.empty((len(rows), m, m))
+    matrices[:, i, j] = matrices[:, j, i] = rows
+    return matrices
+
+
+def padded(n: int) -> int:
+    """How many rows n rows take in whole blocks."""
+    return -(-n // BLOCK_ROWS) * BLOCK_ROWS
+
+
 def product_by_blocks(X: FloatArray, columns: FloatArray) -> FloatArray:
     """X (n, m) times columns (m, k), in fixed blocks of rows: each row's result is independent of its company."""
     n, m = X.shape
-    blocks = -(-n // BLOCK_ROWS)
-    padded = np.zeros((blocks * BLOCK_ROWS, m))
-    padded[:n] = X
-    product = np.matmul(padded.reshape(blocks, BLOCK_ROWS, m), columns)
-    result: FloatArray = product.reshape(blocks * BLOCK_ROWS, columns.shape[1])[:n]
+    rows = X
+    if n % BLOCK_ROWS:
+        rows = np.zeros((padded(n), m))
+        rows[:n] = X
+    product = np.matmul(rows.reshape(len(rows) // BLOCK_ROWS, BLOCK_ROWS, m), columns)
+    result: FloatArray = product.reshape(len(rows), columns.shape[1])[:n]
     return result

@@ -5,24 +5,24 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from core.errors import InvalidConfig
+from core.kinds import KINDS
 
 MAX_FEATURES: Final = 256
 MAX_NAME_LENGTH: Final = 128
 DIAGONAL_ABOVE: Final = 64
-KINDS: Final = ("gaussian",)
 
 _FROM_PROFILE: Final[Any] = None
 _PROFILES: Final[dict[str, dict[str, Any]]] = {
     "default": {
         "learn_from": "all",
         "scaling": "auto",
-        "mixture": "soft_bayes",
-        "split": "scheduled",
+        "mixture": "tree",
+        "split": "evidence",
         "beta": 1.2,
         "xi": 0.2,
         "prior_count": 1.0,
         "round_growth": 0.01,
-        "max_round": 256,
+        "max_round": 512,
         "max_nodes": 127,
         "threshold": "weighted",
     },
@@ -44,7 +44,7 @@ _PROFILES: Final[dict[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A named feature and the kind of its distribution."""
+    """A named feature and the kind of its distribution, one of core.kinds.KINDS."""
 
     name: str
     kind: str = "gaussian"
@@ -52,7 +52,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class AffineScaling:
-    """A scaling given by the user: (x - location) / scale, one number a feature."""
+    """A scaling by the user, a number a feature: (u - location) / scale of coordinates u, x itself if gaussian."""
 
     location: tuple[float, ...]
     scale: tuple[float, ...]
@@ -66,7 +66,7 @@ class DetectorConfig:
     ITAN; threshold_range is G of Alg. 3, in density of the scaled space; xi and beta are Alg. 2's.
 
     >>> DetectorConfig(n_features=2).mixture, DetectorConfig(n_features=2, profile="paper").mixture
-    ('soft_bayes', 'eg')
+    ('tree', 'eg')
     """
 
     n_features: int = _FROM_PROFILE
@@ -84,6 +84,8 @@ class DetectorConfig:
     round_growth: float = _FROM_PROFILE
     max_round: int = _FROM_PROFILE
     max_nodes: int = _FROM_PROFILE
+    half_life_samples: float | None = None
+    half_life_seconds: float | None = None
     threshold: str = _FROM_PROFILE
     threshold_value: float | None = None
     threshold_range: tuple[float, float] = (1e-6, 1.0)
@@ -91,6 +93,12 @@ class DetectorConfig:
     cost_false_positive: float = 1.0
     expected_anomaly_rate: float = 0.01
     labels_trusted: bool = False
+    drift_relative: bool = False
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kind of each feature; gaussian where only their number is given."""
+        return ("gaussian",) * self.n_features if self.features is None else tuple(f.kind for f in self.features)
 
     def __post_init__(self) -> None:
         """Validate what was given, then fill in the profile."""
@@ -103,6 +111,8 @@ class DetectorConfig:
             self._settle(field, check)
         self._settle_scaling()
         self._settle_threshold()
+        self._settle_half_life()
+        self._settle_growth()
 
     def _settle(self, field: str, check: Callable[[str, Any], Any]) -> None:
         object.__setattr__(self, field, check(field, getattr(self, field)))
@@ -115,6 +125,9 @@ class DetectorConfig:
                 raise InvalidConfig("n_features", self.n_features, f"{len(self.features)}, the number of features")
             object.__setattr__(self, "n_features", len(self.features))
         self._settle("n_features", _integer(1, MAX_FEATURES))
+        for i, kind in enumerate(self.kinds):
+            if self.profile == "paper" and kind != "gaussian":
+                raise InvalidConfig(f"features[{i}].kind", kind, "'gaussian' under the profile 'paper'")
 
     def _defaults(self) -> dict[str, Any]:
         family = "gaussian_diagonal" if self.n_features > DIAGONAL_ABOVE and self.profile == "default" else "gaussian"
@@ -126,7 +139,7 @@ class DetectorConfig:
 
     def _settle_scaling(self) -> None:
         if self.scaling not in ("auto", "none"):
-            object.__setattr__(self, "scaling", _affine(self.scaling, self.n_features))
+            object.__setattr__(self, "scaling", _affine(self.scaling, self.kinds))
         if self.scaling == "auto" and self.warmup < 2:
             raise InvalidConfig("warmup", self.warmup, "at least 2 when scaling is 'auto'")
         if self.scaling != "auto" and self.warmup != 0:
@@ -138,10 +151,22 @@ class DetectorConfig:
         elif self.threshold_value is not None:
             raise InvalidConfig("threshold_value", self.threshold_value, "left out unless threshold is 'fixed'")
 
-    @property
-    def warm_children(self) -> bool:
-        """Whether children inherit the statistics of their side (the paper's start empty)."""
-        return self.profile != "paper"
+    def _settle_half_life(self) -> None:
+        for field in ("half_life_samples", "half_life_seconds"):
+            if getattr(self, field) is not None:
+                self._settle(field, _number(1.0, 1e12))
+        if self.half_life_samples is not None and self.half_life_seconds is not None:
+            raise InvalidConfig("half_life_seconds", self.half_life_seconds, "left out beside half_life_samples")
+
+    def _settle_growth(self) -> None:
+        """The paper's tree may cut a node again and has no candidates to weigh."""
+        if self.profile == "paper":
+            for field, value, limit in (
+                ("mixture", "tree", "'eg' or 'soft_bayes'"),
+                ("split", "scheduled", "'scheduled'"),
+            ):
+                if (getattr(self, field) == value) == (field == "mixture"):
+                    raise InvalidConfig(field, getattr(self, field), f"{limit} under the profile 'paper'")
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> "DetectorConfig":
@@ -205,13 +230,18 @@ def _scaling(field: str, value: Any) -> Any:
     raise InvalidConfig(field, value, "'auto', 'none' or {location, scale}")
 
 
-def _affine(value: Any, n_features: int) -> AffineScaling:
+def _affine(value: Any, kinds: tuple[str, ...]) -> AffineScaling:
     if isinstance(value, AffineScaling):
         value = asdict(value)
     if set(value) != {"location", "scale"}:
         raise InvalidConfig("scaling", dict(value), "'auto', 'none' or {location, scale}")
-    location = _row("scaling.location", value["location"], n_features, _number(-1e300, 1e300))
-    scale = _row("scaling.scale", value["scale"], n_features, _number(1e-150, 1e150))
+    location = _row("scaling.location", value["location"], len(kinds), _number(-1e300, 1e300))
+    scale = _row("scaling.scale", value["scale"], len(kinds), _number(1e-150, 1e150))
+    for i, kind in enumerate(kinds):
+        if location[i] != 0 and not KINDS[kind].located:
+            raise InvalidConfig(f"scaling.location[{i}]", location[i], f"0 for a feature of kind {kind}")
+        if scale[i] != 1 and not KINDS[kind].scaled:
+            raise InvalidConfig(f"scaling.scale[{i}]", scale[i], f"1 for a feature of kind {kind}")
     return AffineScaling(location, scale)
 
 
@@ -259,13 +289,13 @@ _CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "scaling": _scaling,
     "warmup": _integer(0, 4096),
     "family": _one_of("gaussian", "gaussian_diagonal"),
-    "mixture": _one_of("soft_bayes", "eg"),
-    "split": _one_of("scheduled"),
+    "mixture": _one_of("tree", "soft_bayes", "eg"),
+    "split": _one_of("evidence", "scheduled", "both"),
     "beta": _number(1.05, 1000.0),
     "xi": _number(0.01, 0.99),
     "prior_count": _number(1e-3, 1e3),
     "round_growth": _number(0.0, 1.0),
-    "max_round": _integer(1, 256),
+    "max_round": _integer(1, 1024),
     "max_nodes": _integer(1, 1023),
     "threshold": _one_of("weighted", "hindsight", "ogd", "fixed"),
     "threshold_range": _range,
@@ -273,4 +303,5 @@ _CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "cost_false_positive": _number(1e-6, 1e6),
     "expected_anomaly_rate": _number(1e-6, 0.5),
     "labels_trusted": _boolean,
+    "drift_relative": _boolean,
 }

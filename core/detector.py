@@ -1,7 +1,7 @@
 """Detector: scaling, density and threshold as one; the only face of core that a service needs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -9,23 +9,29 @@ import numpy as np
 from core import explain
 from core.arrays import BoolArray, FloatArray, IntArray
 from core.config import DetectorConfig
+from core.contributions import Explanation, explanation_of
 from core.density import DensityModel, Examined
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, NotReady
-from core.inputs import checked_labels, checked_samples
+from core.inputs import checked_labels, checked_samples, checked_times
+from core.learned import Receipt
 from core.outcomes import Costs, Outcomes
 from core.records import LEARNED, NOT_LEARNED, RETRACTED, Records
-from core.scaling import Scaling, estimated, given
+from core.scaling import Scaling, estimated, given, typical
 from core.snapshot import Arrays, decode, encode, take
+from core.supervision import Supervision
 from core.threshold import Threshold, threshold_of
 
-VERSION: Final = 1
+VERSION: Final = 2
 SEGMENT_ROWS: Final = 1024
 """Rows scored at a time when no round ends in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What observe says of n samples, in columns; score and threshold are nats, NaN before ready."""
+    """What observe says of n samples, in columns; score and threshold are nats, NaN before ready.
+
+    explanation is that of the flagged samples, in their order, by the model that scored them; None if not asked for.
+    """
 
     seq: IntArray
     score: FloatArray
@@ -34,6 +40,7 @@ class Observation:
     ready: BoolArray
     samples_needed: int
     records: Records
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,7 @@ class Detector:
         self.config = config
         self.first_seq = self.next_seq = first_seq
         self._model = DensityModel(config)
+        self._supervision = Supervision(config, self._model)
         self._outcomes = Outcomes(config.cost_false_negative, config.cost_false_positive)
         self._warmup = Records.empty(0, config.n_features, 0, altered=False)
         self._scaling: Scaling | None = None
@@ -94,17 +102,20 @@ class Detector:
         """The threshold that the next score will meet, in nats; NaN before ready."""
         return np.nan if self._threshold is None else self._threshold.value
 
-    def observe(self, X: Any) -> Observation:
+    def observe(self, X: Any, times: Any = None, *, explain: bool = False) -> Observation:
         """Score samples X (n, m) one after the other, decide, and learn each after it was scored; NaN is missing.
 
-        Raises InvalidObservation, and changes nothing, if X has another shape, an infinity, or a row with nothing
-        known.
+        times (n,) are their timestamps in seconds, needed if what is learned has a half-life in seconds. With explain
+        the flagged samples are explained; the state is the same without. Raises InvalidObservation, and changes
+        nothing, if X has another shape, an infinity, or a row with nothing known, or a time is not a finite number.
         """
-        X = checked_samples(X, self.config.n_features)
+        X = checked_samples(X, self.config.n_features, self.config.features)
+        time = checked_times(times, len(X), needed=self.config.half_life_seconds is not None)
         waiting = min(len(X), self.samples_needed)
-        parts = [self._warm_up(X[:waiting])] if waiting else []
-        parts += self._pass_by(X[waiting:])
-        records = parts[0] if len(parts) == 1 else Records.concatenate([self._blank(X[:0]), *parts]).compact()
+        parts = [self._warm_up(X[:waiting], time[:waiting])] if waiting else []
+        explained = [Explanation.empty(self.config.n_features)] if explain else None
+        parts += self._pass_by(X[waiting:], time[waiting:], explained)
+        records = parts[0] if len(parts) == 1 else Records.concatenate([self._blank(X[:0], time[:0]), *parts]).compact()
         return Observation(
             records.seq.copy(),
             records.score.copy(),
@@ -113,6 +124,7 @@ class Detector:
             records.ready.copy(),
             self.samples_needed,
             records,
+            None if explained is None else Explanation.concatenate(explained),
         )
 
     def feedback(self, records: Records, labels: Sequence[bool | None]) -> Feedback:
@@ -124,7 +136,7 @@ class Detector:
         """
         new = checked_labels(labels, records.seq, self.first_seq, self.next_seq)
         before = self.threshold
-        rows = Records.concatenate([records], self.config.max_nodes)
+        rows = Records.concatenate([records], self._receipt_bits)
         outcome, retracted = [], np.zeros(len(rows), bool)
         latest: dict[int, int] = {}
         for i, label in enumerate(new):
@@ -141,15 +153,22 @@ class Detector:
 
         Raises InvalidObservation as observe does, and NotReady during the warm-up.
         """
-        X = checked_samples(X, self.config.n_features)
+        X = checked_samples(X, self.config.n_features, self.config.features)
         if self._scaling is None:
             raise NotReady(self.samples_needed)
-        parts = [self._scaling.score(Z, self._model.log_density(Z)) for Z in _segments(self._scaling.apply(X))]
+        parts = [self._scaling.score(Z, self._supervision.log_density(Z)) for Z in _segments(self._scaling.apply(X))]
         return np.concatenate([np.zeros(0), *parts])
 
     def log_density(self, X: Any) -> FloatArray:
         """log p of samples X (n, m): -score."""
         return -self.score(X)
+
+    def explain(self, X: Any) -> Explanation:
+        """Why samples X (n, m) get their scores; nothing is learned. Raises what score raises."""
+        score = self.score(X)
+        assert self._scaling is not None
+        Z = self._scaling.apply(checked_samples(X, self.config.n_features, self.config.features))
+        return self._explanation(Z, score)
 
     def costs(self) -> Costs:
         """Confusion counts and cost of the labelled samples, and what the best fixed threshold would have cost."""
@@ -171,7 +190,7 @@ class Detector:
     def to_bytes(self) -> bytes:
         """The whole state; from_bytes continues bit for bit."""
         meta = {"config": self.config.to_dict(), "first_seq": self.first_seq, "next_seq": self.next_seq}
-        arrays = self._model.state() | self._outcomes.state()
+        arrays = self._model.state() | self._supervision.state() | self._outcomes.state()
         arrays["warmup"] = np.frombuffer(self._warmup.to_bytes(), np.uint8)
         if self._scaling is not None and self._threshold is not None:
             arrays |= {"location": self._scaling.location, "scale": self._scaling.scale} | self._threshold.state()
@@ -194,15 +213,16 @@ class Detector:
 
     def _load(self, arrays: Arrays) -> None:
         for name, array in arrays.items():
-            if array.dtype == np.float64 and name != "pending" and not np.isfinite(array).all():
+            if array.dtype == np.float64 and "pending" not in name and not np.isfinite(array).all():
                 raise InvalidSnapshot(f"its array {name!r} holds a number that is not finite")
         self._warmup = Records.from_bytes(take(arrays, "warmup", np.uint8, (-1,)).tobytes())
         if "location" in arrays:
             location, scale = (take(arrays, k, np.float64, (self.config.n_features,)) for k in ("location", "scale"))
             if not ((scale >= 1e-150) & (scale <= 1e150)).all() or (np.abs(location) > 1e300).any():
                 raise InvalidSnapshot("its scaling is out of range")
-            self._begin(Scaling(location, scale)).load(arrays)
+            self._begin(Scaling(location, scale, self.config.kinds)).load(arrays)
         self._model.load(arrays)
+        self._supervision.load(arrays)
         self._outcomes.load(arrays)
         warm, n = self._warmup, len(self._warmup)
         fits = warm.x.shape[1] == self.config.n_features and n == min(self.n_seen, self.config.warmup)
@@ -214,59 +234,83 @@ class Detector:
         self._threshold = threshold_of(self.config, scaling.log_volume)
         return self._threshold
 
-    def _blank(self, X: FloatArray, *, n_nodes: int = 0, altered: bool = False) -> Records:
+    @property
+    def _receipt_bits(self) -> int:
+        """The most nodes that a receipt has to say something of."""
+        return self.config.max_nodes if self.config.profile == "paper" else 0
+
+    def _blank(self, X: FloatArray, time: FloatArray, *, n_nodes: int = 0, altered: bool = False) -> Records:
         """New records of the next samples, with nothing said of them yet."""
         records = Records.empty(len(X), self.config.n_features, n_nodes, altered=altered)
         records.rows["seq"] = np.arange(self.next_seq, self.next_seq + len(X))
-        records.rows["x"] = X
+        records.rows["x"], records.rows["time"] = X, time
         return records
 
-    def _warm_up(self, X: FloatArray) -> Records:
+    def _warm_up(self, X: FloatArray, time: FloatArray) -> Records:
         """Keep samples until there are enough to fix the scaling; then learn them as if they came now."""
-        records = self._blank(X)
+        records = self._blank(X, time)
         self.next_seq += len(X)
         self._warmup = Records.concatenate([self._warmup, records]).compact()
         if not self.samples_needed:
-            scaling = estimated(self._warmup.x)
+            scaling = estimated(self._warmup.x, self.config.kinds)
             self._begin(scaling)
-            self._warmup = Records.concatenate([self._warmup], self.config.max_nodes)
+            expected = typical(scaling.apply(self._warmup.x))
+            self._model.nodes.expect(*expected)
+            self._supervision.normals.nodes.expect(*expected)
+            self._warmup = Records.concatenate([self._warmup], self._receipt_bits)
             for i in range(len(self._warmup)):
-                self._pass_warm(scaling, self._warmup[i])
+                self._pass_warm(scaling, self._warmup, i)
             self._warmup = self._warmup.compact()
         return records
 
-    def _pass_warm(self, scaling: Scaling, record: Records) -> None:
+    def _pass_warm(self, scaling: Scaling, records: Records, i: int) -> None:
         """Learn one warm-up sample, and let the threshold see the score that it would have had."""
-        examined = self._model.examine(scaling.apply(record.x))
-        self._judge(examined)
+        record = records[i]
+        examined = self._model.examine(scaling.apply(record.x), record.time)
+        self._judge(examined, Records(record.rows.copy()))
         self._learn(examined, record)
+        if (label := int(record.label[0])) != 0:
+            self._teach(records, i, 0, label)
 
-    def _pass_by(self, X: FloatArray) -> list[Records]:
+    def _pass_by(self, X: FloatArray, time: FloatArray, explained: list[Explanation] | None) -> list[Records]:
         """Score, decide and learn samples in segments in which the model stands still."""
         parts = []
         while len(X):
             size = SEGMENT_ROWS if self.config.learn_from == "labelled_normal" else self._model.room
-            parts.append(self._pass_segment(X[:size]))
-            X = X[size:]
+            parts.append(self._pass_segment(X[:size], time[:size], explained))
+            X, time = X[size:], time[size:]
         return parts
 
-    def _pass_segment(self, X: FloatArray) -> Records:
+    def _pass_segment(self, X: FloatArray, time: FloatArray, explained: list[Explanation] | None) -> Records:
         assert self._scaling is not None
-        examined = self._model.examine(self._scaling.apply(X))
-        records = self._blank(X, n_nodes=examined.counted.shape[1], altered=bool(examined.altered.any()))
+        examined = self._model.examine(self._scaling.apply(X), time)
+        records = self._blank(X, time, n_nodes=examined.left.shape[1], altered=bool(examined.altered.any()))
         self.next_seq += len(X)
-        rows = records.rows
-        rows["score"], rows["threshold"] = score, threshold = self._judge(examined)
-        rows["is_anomaly"], rows["ready"] = score > threshold, True
+        score, flagged = self._judge(examined, records)
+        self._outcomes.count(flagged)
+        if explained is not None and flagged.any():
+            explained.append(self._explanation(examined.Z[flagged], score[flagged]))
         self._learn(examined, records)
         return records
 
-    def _judge(self, examined: Examined) -> tuple[FloatArray, FloatArray]:
-        """Scores (n,) in the user's units, and the thresholds that they meet."""
+    def _explanation(self, Z: FloatArray, score: FloatArray) -> Explanation:
+        assert self._scaling is not None
+        everything, normals = self._supervision.shares()
+        models = [(everything, self._model), (normals, self._supervision.normals)]
+        return explanation_of(models, self._scaling, Z, score)
+
+    def _judge(self, examined: Examined, records: Records) -> tuple[FloatArray, BoolArray]:
+        """Scores (n,) in the user's units and decisions; the records get what a label will need to know of both."""
         assert self._scaling is not None
         assert self._threshold is not None
-        score = self._scaling.score(examined.Z, self._model.mixture.log_p(examined.log_density))
-        return score, self._threshold.pass_by(score)
+        log_density, gain = self._supervision.judge(examined)
+        score = self._scaling.score(examined.Z, log_density)
+        rows = records.rows
+        rows["level"], rows["gain"] = self._threshold.levels(score), gain
+        threshold = self._threshold.pass_by(score)
+        flagged: BoolArray = score > threshold
+        rows["score"], rows["threshold"], rows["is_anomaly"], rows["ready"] = score, threshold, flagged, True
+        return score, flagged
 
     def _wanted(self, label: Any, flagged: Any) -> Any:
         """Whether learn_from wants samples of this label and decision in the density."""
@@ -281,12 +325,12 @@ class Detector:
         """Learn those of the samples that learn_from wants, and write their receipts."""
         wanted = self._wanted(records.rows["label"], records.rows["is_anomaly"])
         if wanted.all():
-            records.note_learned(slice(None), examined, self._model.round_number)
+            records.note_learned(slice(None), examined, self._model.next_ordinal)
             self._model.learn(examined)
         elif wanted.any():
             chosen = np.flatnonzero(wanted)
             part = examined.rows(chosen)
-            records.note_learned(chosen, part, self._model.round_number)
+            records.note_learned(chosen, part, self._model.next_ordinal)
             self._model.learn(part)
 
     def _refresh(self, rows: Records, i: int, latest: dict[int, int]) -> None:
@@ -304,9 +348,10 @@ class Detector:
         retracted = False
         if label != old and self._threshold is not None:
             if row["ready"]:
-                self._threshold.label(int(row["seq"]), float(row["score"]), label)
+                self._threshold.label(int(row["seq"]), float(row["score"]), label, float(row["level"]))
                 self._outcomes.move(float(row["score"]), bool(row["is_anomaly"]), old, label)
             retracted = self._move_in_density(rows, i)
+            self._teach(rows, i, old, label)
         if row["seq"] - self.first_seq < len(self._warmup):
             self._warmup = self._warmup.replaced(int(row["seq"]) - self.first_seq, rows[i])
         return retracted
@@ -316,13 +361,36 @@ class Detector:
         row = rows.rows[i]
         wanted, status = bool(self._wanted(row["label"], row["is_anomaly"])), int(row["status"])
         if wanted and status == NOT_LEARNED:
-            examined = self._model.examine(self._scaling.apply(row["x"][None]))
+            examined = self._model.examine(self._scaling.apply(row["x"][None]), row["time"][None])
             self._learn(examined, rows[i])
         elif wanted != (status == LEARNED) and status != NOT_LEARNED:
-            receipt = rows.receipt(i, self._scaling.apply(row["x"]))
+            receipt = self._receipt(rows, i)
             (self._model.restore if wanted else self._model.retract)(receipt)
             row["status"] = LEARNED if wanted else RETRACTED
         return not wanted and status == LEARNED
+
+    def _receipt(self, rows: Records, i: int) -> Receipt:
+        assert self._scaling is not None
+        row = rows.rows[i]
+        moment = float(self._model.moments(row["ordinal"].astype(float), row["time"]))
+        return rows.receipt(i, self._scaling.apply(row["x"]), moment)
+
+    def _teach(self, rows: Records, i: int, old: int, label: int) -> None:
+        """Let the second model take a normal in or out, and the nodes' normality know."""
+        assert self._scaling is not None
+        row = rows.rows[i]
+        if not self._supervision.needed:
+            return
+        if row["status"] == NOT_LEARNED:
+            x = self._model.examine(self._scaling.apply(row["x"][None]), row["time"][None]).learned[0]
+        else:
+            receipt = self._receipt(rows, i)
+            x = receipt.x
+            if old < 0:
+                self._supervision.normals.retract(replace(receipt, ordinal=int(row["normal_ordinal"])))
+            if label < 0:
+                row["normal_ordinal"] = self._supervision.learn(receipt)
+        self._supervision.label(int(row["seq"]), label, float(row["gain"]), x)
 
 
 def _segments(Z: FloatArray) -> list[FloatArray]:

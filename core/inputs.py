@@ -1,16 +1,40 @@
 """What callers pass in: checked completely before anything changes, and copied."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from core.arrays import FloatArray, IntArray
+from core.config import Feature
 from core.errors import InvalidObservation
+from core.kinds import KINDS
+
+LATEST: Final = 1e15
 
 
-def checked_samples(X: Any, n_features: int) -> FloatArray:
-    """Samples as a float64 matrix (n, n_features) of its own, NaN where missing, or InvalidObservation."""
+def checked_samples(X: Any, n_features: int, features: tuple[Feature, ...] | None = None) -> FloatArray:
+    """Samples as a float64 matrix (n, n_features) of its own, NaN where missing, or InvalidObservation.
+
+    features tell which values each can have; any number where they are left out.
+    """
+    samples = _finite_samples(X, n_features)
+    for column, feature in enumerate(features or ()):
+        if feature.kind != "gaussian":
+            _check_kind(samples[:, column], column, feature)
+    return samples
+
+
+def _check_kind(values: FloatArray, column: int, feature: Feature) -> None:
+    """InvalidObservation for the first value (n,) that a feature of this kind cannot have; NaN is missing."""
+    outside = ~(KINDS[feature.kind].inside(values) | np.isnan(values))
+    if outside.any():
+        row = int(outside.argmax())
+        limit = f"{KINDS[feature.kind].limit}, since {feature.name!r} is {feature.kind}"
+        raise InvalidObservation("X", float(values[row]), limit, row=row, column=column)
+
+
+def _finite_samples(X: Any, n_features: int) -> FloatArray:
     samples = _numbers(X)
     if samples.ndim != 2 or samples.shape[1] != n_features:
         raise InvalidObservation("X", samples.shape, f"of shape (n, {n_features})")
@@ -23,6 +47,21 @@ def checked_samples(X: Any, n_features: int) -> FloatArray:
     if (empty := np.isnan(samples).all(1)).any():
         raise InvalidObservation("X", "nothing but NaN", "known in at least one feature", row=int(empty.argmax()))
     return samples
+
+
+def checked_times(times: Any, n: int, *, needed: bool) -> FloatArray:
+    """Timestamps of n samples as seconds, (n,), NaN if there are none and none are needed, or InvalidObservation."""
+    if times is None and not needed:
+        return np.full(n, np.nan)
+    seconds = np.asarray(times)
+    if seconds.dtype.kind not in "iuf" or seconds.shape != (n,):
+        raise InvalidObservation("times", times, f"{n} numbers, one a sample")
+    if not np.isfinite(seconds).all() or (np.abs(seconds) > LATEST).any():
+        row = int((~np.isfinite(seconds) | (np.abs(seconds) > LATEST)).argmax())
+        raise InvalidObservation(
+            "times", float(seconds[row]), f"a number of seconds from -{LATEST:g} to {LATEST:g}", row=row
+        )
+    return seconds.astype(np.float64)
 
 
 def _numbers(X: Any) -> FloatArray:

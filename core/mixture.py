@@ -1,12 +1,15 @@
 """The weights alpha of the nodes in the mixture p(x) = sum_i alpha_i f_i(x) (ITAN eq. mixture), and how they move."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from math import log, sqrt
 from typing import Final
 
 import numpy as np
 
-from core.arrays import FloatArray
+from core.arrays import FloatArray, grown
+from core.errors import InvalidSnapshot
+from core.tree import Pair, SubspaceTree
 
 LEAST_WEIGHT: Final = 1e-300
 RATIO_CAP: Final = 5.0
@@ -14,6 +17,14 @@ RATIO_CAP: Final = 5.0
 it throws all weight on one node (log-loss 5 to 30 on the paper's own experiments)."""
 LEAST_MEAN_LOSS: Final = 1e-3
 SOFT_BAYES_RATE: Final = 0.02
+LARGEST_LOSS: Final = 1e217
+START_STOP_ODDS: Final = log(0.3 / 0.7)
+MOST_STOP_ODDS: Final = 7.0
+MOST_EVIDENCE: Final = 5.0
+"""Nats that one sample may say for or against a split: gross outliers decide nothing."""
+START_SHARE_COUNT: Final = 20.0
+MEMORY: Final = 1000.0
+"""Samples that the children's shares remember."""
 
 
 def log_mixture(log_density: FloatArray, weights: FloatArray) -> FloatArray:
@@ -22,13 +33,37 @@ def log_mixture(log_density: FloatArray, weights: FloatArray) -> FloatArray:
     >>> log_mixture(np.array([[-1e5, -1e5]]), np.array([0.5, 0.5]))
     array([-100000.])
     """
-    return _log_sum_exp(log_density + np.log(np.maximum(weights, LEAST_WEIGHT)))
+    return log_sum_exp(log_density + np.log(np.maximum(weights, LEAST_WEIGHT)))
 
 
-def _log_sum_exp(terms: FloatArray) -> FloatArray:
-    top = terms.max(1)
-    terms = np.exp(terms - top[:, None])
-    total: FloatArray = top + np.log(terms.sum(1))
+def log_sum_exp(terms: FloatArray) -> FloatArray:
+    """log of the sum of exponentials along the rows of (n, N): (n,)."""
+    top: FloatArray = np.maximum.reduce(terms, axis=1)
+    terms = terms - top[:, None]
+    np.exp(terms, out=terms)
+    top += np.log(np.add.reduce(terms, axis=1))
+    return top
+
+
+@dataclass(slots=True)
+class Shares:
+    """Whose the n samples of a round are: own (N, n) is alpha_i f_i / p, and log_p (n,)."""
+
+    own: FloatArray
+    log_p: FloatArray
+
+    def reaching(self, tree: SubspaceTree) -> FloatArray:
+        """The share of each sample that is a node's or of what is below it, (N, n)."""
+        return summed_upwards(self.own, tree)
+
+
+def summed_upwards(values: FloatArray, tree: SubspaceTree) -> FloatArray:
+    """For each node the sum of values (N, ...) of itself and all that is below it."""
+    total = values.copy()
+    rows = list(total)
+    for node, left, right in tree.links_upwards:
+        rows[node] += rows[left]
+        rows[node] += rows[right]
     return total
 
 
@@ -37,7 +72,8 @@ class Mixture(ABC):
 
     name: str
 
-    def __init__(self) -> None:
+    def __init__(self, tree: SubspaceTree) -> None:
+        self._tree = tree
         self.weights = np.ones(1)
 
     @property
@@ -48,41 +84,86 @@ class Mixture(ABC):
     @weights.setter
     def weights(self, values: FloatArray) -> None:
         self._weights = values
-        self._log_weights = np.log(np.maximum(values, LEAST_WEIGHT))
+        self.log_weights = np.log(np.maximum(values, LEAST_WEIGHT))
 
     def log_p(self, log_density: FloatArray) -> FloatArray:
         """log_mixture by the present weights."""
-        return _log_sum_exp(log_density + self._log_weights)
+        return log_sum_exp(log_density + self.log_weights)
 
-    def learn(self, log_density: FloatArray) -> None:
-        """Move the weights by a round of samples: log densities (k, N) of the frozen nodes."""
-        log_p = self.log_p(log_density)
-        self._move(np.exp(np.minimum(log_density - log_p[:, None], 690.0)), log_p)
+    def shares(self, log_density: FloatArray) -> Shares:
+        """Whose each sample is by the present weights, from the log densities (n, N)."""
+        terms = (log_density + self.log_weights).T
+        top = terms.max(0)
+        own = np.exp(terms - top)
+        total = own.sum(0)
+        own /= total
+        return Shares(own, top + np.log(total))
+
+    @abstractmethod
+    def learn(self, shares: Shares) -> None:
+        """Move the weights by a round of samples."""
+
+    @abstractmethod
+    def split(self, pair: Pair, kept: float, left_share: float) -> None:
+        """A node keeps a share of its weight; its new children get left_share and the rest of what it gives."""
+
+    @abstractmethod
+    def merge(self, pair: Pair) -> None:
+        """Give the weight of two leaves back to the node they came from."""
+
+    @abstractmethod
+    def lift(self, pair: Pair, child: int) -> None:
+        """One child takes its parent's place, and the weight of both and of the other child, a leaf."""
+
+    @property
+    @abstractmethod
+    def running(self) -> FloatArray:
+        """What a snapshot must keep beside the weights."""
+
+    def restore(self, running: FloatArray, weights: FloatArray) -> None:
+        """Take over a state; InvalidSnapshot if running does not fit."""
+        if running.shape != self._running_shape() or not self._take(running):
+            raise InvalidSnapshot("its mixture's running estimates do not fit")
+        self.weights = weights
+
+    @abstractmethod
+    def _running_shape(self) -> tuple[int]: ...
+
+    @abstractmethod
+    def _take(self, running: FloatArray) -> bool:
+        """Take over what is kept beside the weights; False if it is not what a mixture writes."""
+
+
+class FlatMixture(Mixture):
+    """Every node bids for itself, whatever the tree."""
+
+    def learn(self, shares: Shares) -> None:
+        self._move((shares.own / np.maximum(self.weights, LEAST_WEIGHT)[:, None]).T, shares.log_p)
         positive = np.maximum(self.weights, LEAST_WEIGHT)
         self.weights = positive / positive.sum()
 
-    def split(self, node: int, kept: float, left_share: float) -> None:
-        """The node keeps a share; two new nodes, appended, get left_share and the rest of what it gives."""
-        given = (1 - kept) * self.weights[node]
-        weights = np.append(self.weights, [left_share * given, (1 - left_share) * given])
-        weights[node] *= kept
+    def split(self, pair: Pair, kept: float, left_share: float) -> None:
+        given = (1 - kept) * self.weights[pair.node]
+        weights = grown(self.weights, self._tree.n_nodes)
+        weights[pair.children] = left_share * given, (1 - left_share) * given
+        weights[pair.node] *= kept
         self.weights = weights
+
+    def merge(self, pair: Pair) -> None:
+        weights = self.weights.copy()
+        weights[pair.node] += weights[pair.children].sum()
+        weights[pair.children] = 0
+        self.weights = weights
+
+    def lift(self, pair: Pair, child: int) -> None:
+        self.merge(pair)
 
     @abstractmethod
     def _move(self, ratio: FloatArray, log_p: FloatArray) -> None:
         """One step by the ratios f_i / p (k, N) of a round whose log p is log_p (k,)."""
 
-    @property
-    @abstractmethod
-    def running(self) -> FloatArray:
-        """The running estimates that a snapshot must keep."""
 
-    @running.setter
-    @abstractmethod
-    def running(self, values: FloatArray) -> None: ...
-
-
-class ExponentiatedGradient(Mixture):
+class ExponentiatedGradient(FlatMixture):
     """alpha_i <- alpha_i exp(theta f_i / p), normalised (ITAN eq. EG; the paper leaves the normalisation out).
 
     theta is Theorem 1's, 2 sqrt(ln N) / (R sqrt(2 A T) + R^2 sqrt(ln N)), from running estimates: T the samples so far,
@@ -92,8 +173,8 @@ class ExponentiatedGradient(Mixture):
 
     name = "eg"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, tree: SubspaceTree) -> None:
+        super().__init__(tree)
         self._count, self._loss, self._largest = 0.0, 0.0, 1.0
 
     def _move(self, ratio: FloatArray, log_p: FloatArray) -> None:
@@ -113,10 +194,12 @@ class ExponentiatedGradient(Mixture):
     def running(self) -> FloatArray:
         return np.array([self._count, self._loss, self._largest])
 
-    @running.setter
-    def running(self, values: FloatArray) -> None:
-        self._count, self._loss, largest = (float(v) for v in values)
-        self._largest = max(largest, 1.0)
+    def _running_shape(self) -> tuple[int]:
+        return (3,)
+
+    def _take(self, running: FloatArray) -> bool:
+        self._count, self._loss, self._largest = (float(v) for v in running)
+        return self._count >= 0 and abs(self._loss) < LARGEST_LOSS and 1.0 <= self._largest <= RATIO_CAP
 
 
 def theorem_1_rate(complexity: float, largest_ratio: float, mean_loss: float, rounds: float) -> float:
@@ -124,7 +207,7 @@ def theorem_1_rate(complexity: float, largest_ratio: float, mean_loss: float, ro
     return 2 * complexity / (largest_ratio * sqrt(2 * mean_loss * rounds) + largest_ratio**2 * complexity)
 
 
-class SoftBayes(Mixture):
+class SoftBayes(FlatMixture):
     """alpha_i <- alpha_i ((1 - eta) + eta f_i / p) with eta = max(SOFT_BAYES_RATE, 1 / (t + 1)).
 
     Orseau, Lattimore and Legg, "Soft-Bayes: Prod for mixtures of experts with log-loss". Its regret does not depend on
@@ -133,8 +216,8 @@ class SoftBayes(Mixture):
 
     name = "soft_bayes"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, tree: SubspaceTree) -> None:
+        super().__init__(tree)
         self._count = 0.0
 
     def _move(self, ratio: FloatArray, log_p: FloatArray) -> None:
@@ -147,9 +230,85 @@ class SoftBayes(Mixture):
     def running(self) -> FloatArray:
         return np.array([self._count])
 
-    @running.setter
-    def running(self, values: FloatArray) -> None:
-        self._count = float(values[0])
+    def _running_shape(self) -> tuple[int]:
+        return (1,)
+
+    def _take(self, running: FloatArray) -> bool:
+        self._count = float(running[0])
+        return 0 <= self._count < LARGEST_LOSS
 
 
-MIXTURES: Final[dict[str, type[Mixture]]] = {c.name: c for c in (ExponentiatedGradient, SoftBayes)}
+class TreeOdds(Mixture):
+    """Weights along the tree: a node keeps what reaches it with some probability, or passes it on to its children.
+
+    Exponentiated gradient on one two-way choice a node, in the log odds of keeping: each sample moves them by what
+    the node's density says against the best of what is below it, times how much of the sample reaches there. Every
+    alpha is a product along a path, so the broad nodes above never die. A node must be cut once at most.
+    """
+
+    name = "tree"
+
+    def __init__(self, tree: SubspaceTree) -> None:
+        self._odds, self._share = np.zeros(1), np.ones(1)
+        super().__init__(tree)
+
+    def learn(self, shares: Shares) -> None:
+        inner = np.flatnonzero(~self._tree.leaf)
+        if not inner.size:
+            return
+        reached = shares.reaching(self._tree)
+        odds = self._odds[inner]
+        said = said_for_stopping(shares.own[inner], reached[inner])
+        said -= odds[:, None]
+        np.minimum(np.maximum(said, -MOST_EVIDENCE, out=said), MOST_EVIDENCE, out=said)
+        step = (reached[inner] * said).sum(1)
+        self._odds[inner] = np.clip(odds + step, -MOST_STOP_ODDS, MOST_STOP_ODDS)
+        self._share[1:] += reached[1:].sum(1)
+        both = self._share[1::2] + self._share[2::2]
+        self._share[1:] *= np.repeat(np.minimum(1.0, MEMORY / both), 2)
+        self._place()
+
+    def split(self, pair: Pair, kept: float, left_share: float) -> None:
+        self._odds, self._share = (grown(a, self._tree.n_nodes) for a in (self._odds, self._share))
+        self._odds[pair.node] = START_STOP_ODDS
+        self._share[pair.children] = START_SHARE_COUNT * left_share, START_SHARE_COUNT * (1 - left_share)
+        self._place()
+
+    def merge(self, pair: Pair) -> None:
+        """Nothing to do: a leaf keeps all that reaches it."""
+
+    def lift(self, pair: Pair, child: int) -> None:
+        self._odds[pair.node] = self._odds[child]
+
+    def _place(self) -> None:
+        """alpha: the product of what is passed on down the path, times what the node keeps."""
+        tree = self._tree
+        keep = np.where(tree.leaf, 1.0, 1 / (1 + np.exp(-self._odds)))
+        passed_on = np.ones(tree.n_nodes)
+        parent, share = tree.parent[1:], self._share[1:]
+        passed_on[1:] = (1 - keep[parent]) * share / np.repeat(share[::2] + share[1::2], 2)
+        reach = np.exp(np.where(tree.ancestor, np.log(np.maximum(passed_on, LEAST_WEIGHT)), 0.0).sum(1))
+        weights = np.maximum(reach * keep, LEAST_WEIGHT)
+        self.weights = weights / weights.sum()
+
+    @property
+    def running(self) -> FloatArray:
+        return np.concatenate([self._odds, self._share])
+
+    def _running_shape(self) -> tuple[int]:
+        return (2 * self._tree.n_nodes,)
+
+    def _take(self, running: FloatArray) -> bool:
+        self._odds, self._share = (half.copy() for half in np.split(running, 2))
+        return bool((np.abs(self._odds) <= MOST_STOP_ODDS).all() and ((self._share > 0) & (self._share < 1e6)).all())
+
+
+def said_for_stopping(own: FloatArray, reached: FloatArray) -> FloatArray:
+    """Log of a node's own share of what reaches it against that of what is below it."""
+    passed = reached - own
+    ratio: FloatArray = np.maximum(own, LEAST_WEIGHT)
+    ratio /= np.maximum(passed, LEAST_WEIGHT, out=passed)
+    return np.log(ratio, out=ratio)
+
+
+MIXTURES: Final[dict[str, type[Mixture]]] = {c.name: c for c in (ExponentiatedGradient, SoftBayes, TreeOdds)}

@@ -1,21 +1,37 @@
-"""What the decisions turned out to be worth, by the labels: confusion counts, cost, and the best fixed threshold."""
+"""What the decisions turned out to be worth, by the labels: confusion counts, rates, cost, the best fixed threshold."""
 
+from array import array
+from bisect import bisect_left
 from dataclasses import dataclass
+from math import inf, nextafter, sqrt
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import BoolArray, IntArray
 from core.errors import InvalidSnapshot
 from core.snapshot import Arrays, take
-from core.threshold import cost_of_cuts
 
 MAX_BINS: Final = 2048
+MERGED_SHARE: Final = 8
+FEWEST_UNFLAGGED: Final = 20
+Z_95: Final = 1.959963984540054
+
+
+Estimate = tuple[float | None, float | None, float | None]
+"""A share, and the ends of its interval; None when they cannot be known."""
+UNKNOWN: Final[Estimate] = (None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Running totals over the labelled samples that had a decision; best_fixed_threshold in nats, as scores are."""
+    """Running totals over the labelled samples that had a decision; best_fixed_threshold in nats, as scores are.
+
+    regret is the cost beyond best_fixed_cost: below 0 where the threshold followed what no fixed one can. Precision and
+    recall hold if labels are given to flagged samples whatever their truth, and to unflagged ones too. Precision has
+    its 95 % Wilson interval; that of recall joins the intervals of both kinds, and is wider.
+    """
 
     true_alarms: int
     false_alarms: int
@@ -24,6 +40,13 @@ class Costs:
     cost: float
     best_fixed_cost: float
     best_fixed_threshold: float | None
+    regret: float
+    precision: float | None
+    precision_low: float | None
+    precision_high: float | None
+    recall: float | None
+    recall_low: float | None
+    recall_high: float | None
 
     @property
     def labels(self) -> int:
@@ -32,7 +55,7 @@ class Costs:
 
 
 class Outcomes:
-    """Labelled scores as counts in bins, so that memory is bounded and labels can be revised.
+    """Decisions as totals, and labelled scores as counts in bins, so that memory is bounded and labels can be revised.
 
     A bin is named by its highest score. Merging two neighbours gives up the cuts between them only; purest pairs go
     first, and between scores of one class no cut is ever the best one.
@@ -40,72 +63,156 @@ class Outcomes:
 
     def __init__(self, cost_anomalous: float, cost_normal: float) -> None:
         self._cost_anomalous, self._cost_normal = cost_anomalous, cost_normal
-        self._top = np.zeros(0)
-        self._counts = np.zeros((0, 2), np.int64)
-        self._confusion = np.zeros((2, 2), np.int64)
+        self._top: array[float] = array("d")
+        self._normal, self._anomalous = array("q"), array("q")
+        self._confusion = [[0, 0], [0, 0]]
+        self._decided = [0, 0]
+
+    def count(self, flagged: BoolArray) -> None:
+        """Samples were decided: flagged (n,), or passed."""
+        n_flagged = int(np.count_nonzero(flagged))
+        self._decided[0] += len(flagged) - n_flagged
+        self._decided[1] += n_flagged
 
     def move(self, score: float, flagged: bool, old: int, new: int) -> None:
         """A sample's label goes from old to new: +1 anomalous, -1 normal, 0 none."""
         if old != 0:
-            at = self._bin_counting(score, int(old > 0))
-            self._counts[at, int(old > 0)] -= 1
-            self._confusion[int(flagged), int(old > 0)] -= 1
+            counts = self._counts(old)
+            counts[self._bin_counting(score, counts)] -= 1
+            self._confusion[int(flagged)][int(old > 0)] -= 1
         if new != 0:
             at = self._bin(score)
-            self._counts[at, int(new > 0)] += 1
-            self._confusion[int(flagged), int(new > 0)] += 1
+            self._counts(new)[at] += 1
+            self._confusion[int(flagged)][int(new > 0)] += 1
         if len(self._top) > MAX_BINS:
             self._merge_purest()
 
     def costs(self) -> Costs:
         """The totals so far."""
-        (true_passes, misses), (false_alarms, true_alarms) = self._confusion.tolist()
+        (true_passes, misses), (false_alarms, true_alarms) = self._confusion
         cost = misses * self._cost_anomalous + false_alarms * self._cost_normal
         best_cost, best_threshold = self._best_fixed()
-        return Costs(true_alarms, false_alarms, misses, true_passes, cost, best_cost, best_threshold)
+        return Costs(
+            true_alarms,
+            false_alarms,
+            misses,
+            true_passes,
+            cost,
+            best_cost,
+            best_threshold,
+            cost - best_cost,
+            *self._precision(),
+            *self._recall(),
+        )
+
+    def _precision(self) -> Estimate:
+        false_alarms, true_alarms = self._confusion[1]
+        alarms = true_alarms + false_alarms
+        return wilson(true_alarms, alarms) if alarms else UNKNOWN
+
+    def _recall(self) -> Estimate:
+        """The flagged share of all anomalies; of each kind there are as many as its labels' share times its number.
+
+        Unknown with no label of a flagged sample, fewer than FEWEST_UNFLAGGED of others, or no anomaly among them all.
+        """
+        (true_passes, misses), (false_alarms, true_alarms) = self._confusion
+        alarms, passes, (passed, flagged) = true_alarms + false_alarms, true_passes + misses, self._decided
+        if not (alarms and flagged) or passes < FEWEST_UNFLAGGED or true_alarms + misses == 0:
+            return UNKNOWN
+        found = [flagged * share for share in wilson(true_alarms, alarms)]
+        missed = [passed * share for share in wilson(misses, passes)]
+        recall, low, high = (found[i] / (found[i] + missed[j]) for i, j in ((0, 0), (1, 2), (2, 1)))
+        return recall, low, high
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
-        return {"outcome_top": self._top, "outcome_counts": self._counts, "outcome_confusion": self._confusion}
+        return {
+            "outcome_top": np.array(self._top),
+            "outcome_counts": self._table(),
+            "outcome_confusion": np.array(self._confusion, np.int64),
+            "outcome_decided": np.array(self._decided, np.int64),
+        }
 
     def load(self, arrays: Arrays) -> None:
         """Take over a state; InvalidSnapshot if it does not fit."""
-        self._top = take(arrays, "outcome_top", np.float64, (-1,))
-        self._counts = take(arrays, "outcome_counts", np.int64, (len(self._top), 2))
-        self._confusion = take(arrays, "outcome_confusion", np.int64, (2, 2))
-        if len(self._top) > MAX_BINS or (np.diff(self._top) <= 0).any():
+        top = take(arrays, "outcome_top", np.float64, (-1,))
+        counts = take(arrays, "outcome_counts", np.int64, (len(top), 2))
+        confusion = take(arrays, "outcome_confusion", np.int64, (2, 2))
+        decided = take(arrays, "outcome_decided", np.int64, (2,))
+        if len(top) > MAX_BINS or not (np.diff(top) > 0).all():
             raise InvalidSnapshot("its labelled scores are not in order")
-        counts = self._counts, self._confusion
-        bounded = all(((a >= 0) & (a < 2**40)).all() for a in counts)
-        if not bounded or (self._counts.sum(0) != self._confusion.sum(0)).any():
+        if (
+            not all(((a >= 0) & (a < 2**40)).all() for a in (counts, confusion))
+            or not ((decided >= 0) & (decided < 2**62)).all()
+        ):
+            raise InvalidSnapshot("its counts of labels or decisions are out of range")
+        if (counts.sum(0) != confusion.sum(0)).any() or (confusion.sum(1) > decided).any():
             raise InvalidSnapshot("its counts of labels do not fit together")
+        self._set_bins(top, counts)
+        self._confusion, self._decided = confusion.tolist(), decided.tolist()
+
+    def _counts(self, label: int) -> "array[int]":
+        return self._anomalous if label > 0 else self._normal
+
+    def _table(self) -> IntArray:
+        """Normal and anomalous labels of each bin, (n, 2)."""
+        return np.stack([np.array(self._normal), np.array(self._anomalous)], axis=1)
+
+    def _set_bins(self, top: NDArray[np.float64], counts: IntArray) -> None:
+        self._top = array("d", top.tolist())
+        self._normal, self._anomalous = array("q", counts[:, 0].tolist()), array("q", counts[:, 1].tolist())
 
     def _bin(self, score: float) -> int:
         """The bin of a score, made if there is none."""
-        at = int(self._top.searchsorted(score))
+        at = bisect_left(self._top, score)
         if at == len(self._top) or self._top[at] != score:
-            self._top = np.insert(self._top, at, score)
-            self._counts = np.insert(self._counts, at, 0, axis=0)
+            self._top.insert(at, score)
+            self._normal.insert(at, 0)
+            self._anomalous.insert(at, 0)
         return at
 
-    def _bin_counting(self, score: float, anomalous: int) -> int:
+    def _bin_counting(self, score: float, counts: "array[int]") -> int:
         """The bin that counted this score: the next one up with such a label in it, since bins are joined upwards."""
-        at = int(self._top.searchsorted(score))
-        return at + int((self._counts[at:, anomalous] > 0).argmax())
+        at = bisect_left(self._top, score)
+        while not counts[at]:
+            at += 1
+        return at
 
     def _best_fixed(self) -> tuple[float, float | None]:
-        if not len(self._top):
+        if not self._top:
             return 0.0, None
-        normal, anomalous = self._counts.T
+        normal, anomalous = np.array(self._normal), np.array(self._anomalous)
         step = anomalous * self._cost_anomalous - normal * self._cost_normal
-        cuts = np.concatenate([[np.nextafter(self._top[0], -np.inf)], self._top])
-        cost = normal.sum() * self._cost_normal + cost_of_cuts(cuts, self._top, step)
+        cost = normal.sum() * self._cost_normal + np.append(0.0, step.cumsum())  # of a cut below all, and at each top
         best = int(cost.argmin())
-        return float(max(cost[best], 0.0)), float(cuts[best])
+        cut = self._top[best - 1] if best else nextafter(self._top[0], -inf)
+        return max(float(cost[best]), 0.0), cut
 
     def _merge_purest(self) -> None:
-        """Join the two neighbours that mix the classes least, the lower one into the upper."""
-        joined = self._counts[:-1] + self._counts[1:]
-        at = int(joined.min(1).argmin())
-        self._counts[at + 1] = joined[at]
-        self._top, self._counts = np.delete(self._top, at), np.delete(self._counts, at, axis=0)
+        """Join the pairs of neighbours that mix the classes least, the lower one into the upper, one bin in eight.
+
+        Many at once, since finding them costs more than joining them.
+        """
+        counts = self._table()
+        mixed = (counts[:-1] + counts[1:]).min(1)
+        joined: set[int] = set()
+        for at in mixed.argsort(kind="stable").tolist():
+            if len(joined) >= max(1, MAX_BINS // MERGED_SHARE):
+                break
+            if not {at - 1, at + 1} & joined:
+                joined.add(at)
+        lower = np.array(sorted(joined))
+        counts[lower + 1] += counts[lower]
+        self._set_bins(np.delete(np.array(self._top), lower), np.delete(counts, lower, axis=0))
+
+
+def wilson(hits: int, n: int) -> tuple[float, float, float]:
+    """A share of n > 0, and its 95 % interval (Wilson 1927).
+
+    >>> [round(v, 3) for v in wilson(9, 10)]
+    [0.9, 0.596, 0.982]
+    """
+    share, extra = hits / n, Z_95**2 / n
+    middle = (share + extra / 2) / (1 + extra)
+    half = Z_95 / (1 + extra) * sqrt(share * (1 - share) / n + extra / (4 * n))
+    return share, 0.0 if hits == 0 else middle - half, 1.0 if hits == n else middle + half

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray
-from core.density import Examined, Receipt
+from core.density import Examined
 from core.errors import InvalidSnapshot
+from core.learned import Receipt
 from core.snapshot import DIGEST_BYTES, digest
 
 MAGIC: Final = b"ITANrows"
-VERSION: Final = 1
+VERSION: Final = 2
 _HEADER: Final = Struct("<8sHHHH")
 NOT_LEARNED: Final = 0
 LEARNED: Final = 1
@@ -24,8 +25,10 @@ RETRACTED: Final = 2
 def row_type(n_features: int, receipt_bytes: int, altered: int) -> np.dtype[Any]:
     """One record: the sample, what was said of it, its label, and the receipt of its learning.
 
-    counted and left are bits, one a node; learned and spread (altered features wide, or 0 wide) are what entered the
-    statistics where that is not the scaled sample itself, NaN where it is.
+    level is what the threshold measured the score from, gain by how much the second model ranked it higher; ordinal and
+    normal_ordinal are its numbers among the learned and among the labelled normals; left are bits, one a node, of trees
+    that grow by 2-means; learned and spread (altered features wide, or 0 wide) are what entered the statistics where
+    that is not the scaled sample itself, NaN where it is.
     """
     return np.dtype(
         [
@@ -37,13 +40,24 @@ def row_type(n_features: int, receipt_bytes: int, altered: int) -> np.dtype[Any]
             ("ready", "?"),
             ("label", "i1"),
             ("status", "i1"),
-            ("round_number", "<i8"),
-            ("counted", "u1", (receipt_bytes,)),
+            ("level", "<f8"),
+            ("gain", "<f8"),
+            ("ordinal", "<i8"),
+            ("normal_ordinal", "<i8"),
+            ("time", "<f8"),
             ("left", "u1", (receipt_bytes,)),
             ("learned", "<f8", (altered,)),
             ("spread", "<f8", (altered,)),
         ]
     )
+
+
+@cache
+def _blank_row(kind: np.dtype[Any]) -> NDArray[Any]:
+    row = np.zeros(1, kind)
+    for name in ("score", "threshold", "learned", "time"):
+        row[name] = np.nan
+    return row
 
 
 class Records:
@@ -106,11 +120,17 @@ class Records:
         column: NDArray[np.int8] = self.rows["label"]
         return column
 
+    @property
+    def time(self) -> FloatArray:
+        """Timestamps in seconds, (n,), NaN if none was given."""
+        column: FloatArray = self.rows["time"]
+        return column
+
     @staticmethod
     def concatenate(parts: "list[Records]", n_nodes: int = 0) -> "Records":
         """Several Records of one stream as one; their receipts may differ in width, and get room for n_nodes nodes."""
         m = parts[0].x.shape[1]
-        width = max(-(-n_nodes // 8), *(p.rows["counted"].shape[1] for p in parts), 0)
+        width = max(-(-n_nodes // 8), *(p.rows["left"].shape[1] for p in parts), 0)
         together = Records.empty(sum(map(len, parts)), m, 8 * width, altered=True)
         start = 0
         for part in parts:
@@ -121,13 +141,12 @@ class Records:
     @classmethod
     def empty(cls, n: int, n_features: int, n_nodes: int, *, altered: bool) -> "Records":
         """n blank records with room for receipts of n_nodes nodes, and for what differs from the samples if altered."""
-        rows = np.zeros(n, row_type(n_features, -(-n_nodes // 8), n_features if altered else 0))
-        rows["score"], rows["threshold"], rows["learned"] = np.nan, np.nan, np.nan
-        return cls(rows)
+        blank = _blank_row(row_type(n_features, -(-n_nodes // 8), n_features if altered else 0))
+        return cls(blank.repeat(n))
 
     def compact(self) -> "Records":
         """The same records with receipts no wider than they need."""
-        used = np.flatnonzero(self.rows["counted"].any(0))
+        used = np.flatnonzero(self.rows["left"].any(0))
         width = int(used[-1]) + 1 if used.size else 0
         m = self.rows["x"].shape[1]
         altered = 0 if np.isnan(self.rows["learned"]).all() else m
@@ -139,7 +158,7 @@ class Records:
 
     def to_bytes(self) -> bytes:
         """Versioned, checksummed bytes: a fixed header, for one sample is often all there is, then the rows."""
-        m, width, altered = (self.rows.dtype[name].shape[0] for name in ("x", "counted", "learned"))
+        m, width, altered = (self.rows.dtype[name].shape[0] for name in ("x", "left", "learned"))
         body = _HEADER.pack(MAGIC, VERSION, m, width, altered) + self.rows.tobytes()
         return body + digest(body)
 
@@ -161,35 +180,34 @@ class Records:
         _check_ranges(rows)
         return cls(rows)
 
-    def note_learned(self, chosen: IntArray | slice, examined: Examined, round_number: int) -> None:
-        """Write the receipts of the chosen records, which the model learns in this round."""
-        rows, width = self.rows, -(-examined.counted.shape[1] // 8)
+    def note_learned(self, chosen: IntArray | slice, examined: Examined, ordinal: int) -> None:
+        """Write the receipts of the chosen records, which the model learns as numbers from ordinal on."""
+        rows = self.rows
         rows["status"][chosen] = LEARNED
-        rows["round_number"][chosen] = round_number
-        for name, bits in (("counted", examined.counted), ("left", examined.left)):
-            column = rows[name]
-            if column.shape[1] > width:
-                column[chosen] = 0
-            column[chosen, :width] = np.packbits(bits, axis=1, bitorder="little")
+        rows["ordinal"][chosen] = np.arange(ordinal, ordinal + len(examined.Z))
+        if (width := -(-examined.left.shape[1] // 8)) > 0:
+            column = rows["left"]
+            column[chosen] = 0
+            column[chosen, :width] = np.packbits(examined.left, axis=1, bitorder="little")
         if rows["learned"].shape[1]:
             rows["learned"][chosen] = np.where(examined.altered[:, None], examined.learned, np.nan)
             rows["spread"][chosen] = examined.spread
 
     def put(self, i: int, record: "Records") -> None:
         """Overwrite record i by another's only one, whose receipt may be narrower."""
-        _copy(Records.concatenate([record], 8 * self.rows["counted"].shape[1]).rows, self.rows[i : i + 1])
+        _copy(Records.concatenate([record], 8 * self.rows["left"].shape[1]).rows, self.rows[i : i + 1])
 
     def replaced(self, i: int, record: "Records") -> "Records":
         """These records with number i exchanged."""
         return Records.concatenate([self[:i], record, self[i + 1 :]]).compact()
 
-    def receipt(self, i: int, scaled: FloatArray) -> Receipt:
-        """How record i was learned; scaled is its x in the space of the model."""
+    def receipt(self, i: int, scaled: FloatArray, moment: float) -> Receipt:
+        """How record i was learned; scaled is its x in the space of the model, moment its time on the model's clock."""
         row = self.rows[i]
-        counted, left = (np.unpackbits(row[name], bitorder="little").astype(bool) for name in ("counted", "left"))
+        left = np.unpackbits(row["left"], bitorder="little").astype(bool)
         altered = row["learned"].size > 0 and not np.isnan(row["learned"]).any()
         learned, spread = (row["learned"], row["spread"]) if altered else (scaled, np.zeros_like(scaled))
-        return Receipt(int(row["round_number"]), counted, left, learned, spread)
+        return Receipt(int(row["ordinal"]), moment, learned, spread, left)
 
 
 def _check_ranges(rows: NDArray[Any]) -> None:
@@ -199,7 +217,10 @@ def _check_ranges(rows: NDArray[Any]) -> None:
         (rows["status"] >= NOT_LEARNED) & (rows["status"] <= RETRACTED),
     ]
     flags = [rows[name].view(np.uint8) <= 1 for name in ("is_anomaly", "ready")]
-    numbers = [~np.isinf(rows[name]) for name in ("x", "score", "threshold", "learned", "spread")]
+    numbers = [
+        ~np.isinf(rows[name]) for name in ("x", "score", "threshold", "level", "gain", "time", "learned", "spread")
+    ]
+    numbers += [~np.isnan(rows[name]) for name in ("level", "gain")]
     if not all(fits.all() for fits in (*codes, *flags, *numbers)):
         raise InvalidSnapshot("its rows hold a value that no detector writes")
 

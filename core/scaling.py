@@ -1,4 +1,4 @@
-"""The affine map from the user's units to the space that the tree works in."""
+"""The map from the user's units to the space that the tree works in: coordinates, and an affine map of them."""
 
 from sys import float_info
 from typing import Final
@@ -7,6 +7,7 @@ import numpy as np
 
 from core.arrays import FloatArray
 from core.config import AffineScaling, DetectorConfig
+from core.kinds import KINDS
 
 LIMIT: Final = 1e100
 """Scaled values are cut here, so that their squares, summed over features and samples, stay far from overflow."""
@@ -16,11 +17,44 @@ _QUARTILES_OF_UNIT_NORMAL: Final = 1.349
 
 
 class Scaling:
-    """z = (x - location) / scale, a feature at a time; location and scale have shape (m,)."""
+    """z = (u - location) / scale, a feature at a time; location and scale have shape (m,).
 
-    def __init__(self, location: FloatArray, scale: FloatArray) -> None:
+    u is x itself, or the coordinate of its kind. The densities of scaled samples are those of z for gaussian and
+    lognormal features, and those of x / units for the others.
+    """
+
+    def __init__(self, location: FloatArray, scale: FloatArray, kinds: tuple[str, ...] | None = None) -> None:
         self.location, self.scale = location, scale
-        self.log_volume = float(np.log(scale).sum())
+        self.kinds = ("gaussian",) * len(scale) if kinds is None else kinds
+        self._log = np.flatnonzero([kind == "lognormal" for kind in self.kinds])
+        self.log_volumes = np.array(
+            [_log_volume(*feature) for feature in zip(self.kinds, location, scale, strict=True)]
+        )
+        self.log_volume = float(self.log_volumes.sum())
+
+    @property
+    def units(self) -> FloatArray:
+        """What the value 1 of the scaled space is in the user's units, (m,), for features that are no block's."""
+        units: FloatArray = np.exp(self.log_volumes)
+        return units
+
+    def part(self, features: list[int]) -> "Scaling":
+        """The scaling of some of the features alone."""
+        return Scaling(self.location[features], self.scale[features], tuple(self.kinds[f] for f in features))
+
+    def values(self, feature: int, z: FloatArray) -> FloatArray:
+        """Scaled values of one feature in the user's units."""
+        with np.errstate(over="ignore"):
+            return KINDS[self.kinds[feature]].value(z * self.scale[feature] + self.location[feature])
+
+    def axis(self, feature: int, low: float, high: float, size: int) -> tuple[FloatArray, FloatArray]:
+        """Values (size,) of a feature from one scaled value to another, in the user's units, and the same scaled."""
+        kind = KINDS[self.kinds[feature]]
+        z = np.linspace(max(low, 0.0) if kind.least == 0 else low, high, size)
+        if kind.least == -np.inf:
+            return self.values(feature, z), z
+        x = kind.nearest(self.values(feature, z))
+        return x, (kind.coordinate(x) - self.location[feature]) / self.scale[feature]
 
     def apply(self, X: FloatArray) -> FloatArray:
         """Scaled samples; NaN (missing) stays, values beyond LIMIT are cut to it.
@@ -30,15 +64,20 @@ class Scaling:
                [1.e+100]])
         """
         with np.errstate(over="ignore"):  # 1e308 over a scale of 1e-3
-            return np.minimum(np.maximum((X - self.location) / self.scale, -LIMIT), LIMIT)
+            return np.minimum(np.maximum((coordinates(X, self.kinds) - self.location) / self.scale, -LIMIT), LIMIT)
 
     def score(self, Z: FloatArray, log_density: FloatArray) -> FloatArray:
         """-log p in the user's units, (n,), of scaled samples Z of this log density.
+
+        The density of a lognormal x is that of log x over x; one that is missing counts as its location.
 
         The largest double where a value was cut: the square of what it stands for may be beyond all doubles, and a
         point farther out must never look likelier than one nearer.
         """
         score = self.log_volume - log_density
+        if self._log.size:
+            known = np.where(np.isnan(Z[:, self._log]), 0.0, Z[:, self._log])
+            score = score + (known * self.scale[self._log] + self.location[self._log]).sum(1)
         if np.fmax.reduce(np.abs(Z), axis=None) < LIMIT:
             return score
         return np.where((np.abs(Z) >= LIMIT).any(1), float_info.max, score)
@@ -47,18 +86,49 @@ class Scaling:
 def given(config: DetectorConfig) -> Scaling | None:
     """The scaling that the config fixes, or None if the warm-up has to find it."""
     if isinstance(config.scaling, AffineScaling):
-        return Scaling(np.array(config.scaling.location), np.array(config.scaling.scale))
+        return Scaling(np.array(config.scaling.location), np.array(config.scaling.scale), config.kinds)
     if config.scaling == "none":
-        return Scaling(np.zeros(config.n_features), np.ones(config.n_features))
+        return Scaling(np.zeros(config.n_features), np.ones(config.n_features), config.kinds)
     return None
 
 
-def estimated(X: FloatArray) -> Scaling:
-    """Median and quartile range of each feature of the warm-up samples (n, m); an outlier among them moves neither."""
-    columns = [np.sort(np.clip(c[~np.isnan(c)], -_LARGEST, _LARGEST)) for c in X.T]
+def estimated(X: FloatArray, kinds: tuple[str, ...] | None = None) -> Scaling:
+    """By median and quartile range of each coordinate of the warm-up samples (n, m); an outlier moves neither.
+
+    A gamma's location is the log of its median, its unit; an exponential's scale makes the median one unit.
+    """
+    kinds = ("gaussian",) * X.shape[1] if kinds is None else kinds
+    location, spread = typical(coordinates(X, kinds))
+    for i, kind in enumerate(kinds):
+        if not KINDS[kind].located:
+            # the coordinate of one unit is 4; more than half of the times may be zero
+            spread[i] = (0.25 * location[i] or 1.0) if KINDS[kind].scaled else 1.0
+            location[i] = 0.0
+        elif not KINDS[kind].scaled:
+            spread[i] = 1.0
+    return Scaling(location, np.clip(spread, _SMALLEST, _LARGEST), kinds)
+
+
+def typical(U: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Median and spread, (m,), of each column of samples (n, m); NaN is left out."""
+    columns = [np.sort(np.clip(c[~np.isnan(c)], -_LARGEST, _LARGEST)) for c in U.T]
     location = np.array([c[(len(c) - 1) // 2] if len(c) else 0.0 for c in columns])
-    scale = np.array([_spread(c, at) for c, at in zip(columns, location, strict=True)])
-    return Scaling(location, np.clip(scale, _SMALLEST, _LARGEST))
+    return location, np.array([_spread(c, at) for c, at in zip(columns, location, strict=True)])
+
+
+def coordinates(X: FloatArray, kinds: tuple[str, ...]) -> FloatArray:
+    """Samples (n, m), or one (m,), with each feature as the coordinate of its kind."""
+    if set(kinds) == {"gaussian"}:
+        return X
+    columns = [KINDS[kind].coordinate(X[..., i].copy()) for i, kind in enumerate(kinds)]
+    return np.stack(columns, -1)
+
+
+def _log_volume(kind: str, location: float, scale: float) -> float:
+    """The log of what one unit of a scaled density's argument is in the user's; for a lognormal in log x."""
+    if KINDS[kind].located:
+        return float(np.log(scale)) if KINDS[kind].scaled else location
+    return 4 * float(np.log(scale)) if KINDS[kind].scaled else 0.0
 
 
 def _spread(column: FloatArray, location: float) -> float:

@@ -1,110 +1,160 @@
-"""Sufficient statistics of many cells at once (the nodes of a tree, or the sides of their 2-means).
+"""Sufficient statistics of many cells at once (the nodes of a tree, or the two sides of each leaf's candidate).
 
 Centred: count, mean, and scatter about the mean, never raw sums of squares, which cancel far from the origin.
 """
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from core.arrays import FloatArray, IntArray, grown
+from core.arrays import FloatArray, IntArray, grown, packed, unpacked
+from core.errors import InvalidSnapshot
+from core.snapshot import Arrays, take
+
+
+@dataclass(slots=True)
+class Moments:
+    """Count (k,), mean (k, w) and scatter, (k, b, b) or (k, b) when diagonal, of k groups of rows.
+
+    Of the w columns only the first b, the block, have a scatter; mostly b = w.
+    """
+
+    count: FloatArray
+    mean: FloatArray
+    scatter: FloatArray
+
+    def pooled(self, group: IntArray, starts: IntArray) -> "Moments":
+        """The moments of unions of groups: group (p,) lists the members, starts (k,) where each union begins."""
+        n = self.count[group]
+        count = np.add.reduceat(n, starts)
+        mean = np.add.reduceat(n[:, None] * self.mean[group], starts) / count[:, None]
+        b = self.scatter.shape[1]
+        off = self.mean[group, :b] - np.repeat(mean[:, :b], lengths(starts, len(group)), axis=0)
+        squares = self.scatter[group] + outer(off, self.scatter.ndim == 2) * _spread_out(n, self.scatter)
+        return Moments(count, mean, np.add.reduceat(squares, starts))
+
+
+def lengths(starts: IntArray, total: int) -> IntArray:
+    """How long the runs are that begin at starts and fill total places."""
+    ends: IntArray = np.append(starts[1:], total)
+    return ends - starts
+
+
+def outer(D: FloatArray, diagonal: bool) -> FloatArray:
+    """The squares of rows (k, m): outer products (k, m, m), or (k, m) when diagonal."""
+    square: FloatArray = D * D if diagonal else D[:, :, None] * D[:, None, :]
+    return square
+
+
+def moments_of(X: FloatArray, spread: FloatArray, weight: FloatArray, starts: IntArray, *, diagonal: bool) -> Moments:
+    """The moments of runs of rows X (n, w), which begin at starts.
+
+    spread (n, b) is a variance a feature that comes with each row (of imputed values), and tells how wide the block is;
+    weight (n,) is what a row counts.
+    """
+    count = np.add.reduceat(weight, starts)
+    mean = np.add.reduceat(weight[:, None] * X, starts) / count[:, None]
+    b = spread.shape[1]
+    off = X[:, :b] - np.repeat(mean[:, :b], lengths(starts, len(X)), axis=0)
+    squares = outer(off, diagonal)
+    if spread.any():
+        squares = squares + (spread if diagonal else spread[:, :, None] * np.eye(b))
+    return Moments(count, mean, np.add.reduceat(squares * _spread_out(weight, squares), starts))
+
+
+def _spread_out(n: FloatArray, like: FloatArray) -> FloatArray:
+    return n.reshape(-1, *(1,) * (like.ndim - 1))
 
 
 class Statistics:
-    """Count, mean and scatter of C cells over m features.
+    """Count, mean and scatter of C cells over rows of b + n_apart columns.
 
-    scatter is (C, m, m), or (C, m) when diagonal. They are the sums of ITAN eq. moment for T(x) = (x, x x^T), centred.
+    Of the first b columns, the block, there is a scatter too, (C, b, b), or (C, b) when diagonal. They are the sums of
+    ITAN eq. moment: centred for the Gaussian's T(x) = (x, x x^T), and means of T(x) for what stands apart.
     """
 
-    FIELDS: Final = ("count", "mean", "scatter")
-
-    def __init__(self, capacity: int, n_features: int, *, diagonal: bool) -> None:
-        m = n_features
-        self.diagonal = diagonal
+    def __init__(self, capacity: int, n_features: int, *, diagonal: bool, n_apart: int = 0) -> None:
+        b = n_features
+        self.diagonal, self.n_block, self.n_apart = diagonal, b, n_apart
         self.count = np.zeros(capacity)
-        self.mean = np.zeros((capacity, m))
-        self.scatter = np.zeros((capacity, m) if diagonal else (capacity, m, m))
+        self.mean = np.zeros((capacity, b + n_apart))
+        self.scatter = np.zeros((capacity, b) if diagonal else (capacity, b, b))
+
+    def empty(self, capacity: int) -> "Statistics":
+        """Other cells for rows of the same columns, with nothing in them."""
+        return Statistics(capacity, self.n_block, diagonal=self.diagonal, n_apart=self.n_apart)
 
     def grow(self, capacity: int) -> None:
         """Make room for more cells."""
         self.count, self.mean, self.scatter = (grown(a, capacity) for a in (self.count, self.mean, self.scatter))
 
-    def add(self, weights: FloatArray, X: FloatArray, spread: FloatArray | None = None) -> None:
-        """Merge a group of samples, shape (k, m), each counted by the cells where weights (k, C) is 1.
+    def of(self, cells: IntArray) -> Moments:
+        """A copy of these cells."""
+        return Moments(self.count[cells], self.mean[cells], self.scatter[cells])
 
-        spread (k, m) is a variance a feature that comes with each sample (of imputed values).
-        """
-        cells = np.flatnonzero(weights.any(0))
-        if not cells.size:
-            return
-        W = np.ascontiguousarray(weights[:, cells])
-        center = X.mean(0)
-        Z = X - center
-        n = W.sum(0)
-        shift = (W.T @ Z) / n[:, None]
-        scatter = self._squares(W, Z, spread) - n.reshape(-1, *self._ones) * self._outer(shift)
-        self._merge(cells, n, shift + center, scatter)
+    def put(self, cells: IntArray, moments: Moments) -> None:
+        """Overwrite these cells."""
+        self.count[cells], self.mean[cells], self.scatter[cells] = moments.count, moments.mean, moments.scatter
 
-    def remove(self, cells: IntArray, x: FloatArray, spread: FloatArray) -> None:
-        """Take one sample, shape (m,), out of cells that counted it: add's inverse up to rounding."""
-        n = self.count[cells] - 1
-        last = n <= 0
-        delta = x - self.mean[cells]
-        factor = np.where(last, 0.0, (n + 1) / np.where(last, 1.0, n))
-        scatter = self.scatter[cells] - factor.reshape(-1, *self._ones) * self._outer(delta)
-        scatter -= spread if self.diagonal else np.diag(spread)
-        scatter[last] = 0
-        self.count[cells] = n
-        self.mean[cells] = np.where(last[:, None], 0.0, self.mean[cells] - delta / np.where(last, 1.0, n)[:, None])
-        self.scatter[cells] = self._clear_rounding(scatter)
+    def merge(self, cells: IntArray, moments: Moments) -> None:
+        """Add groups of samples to distinct cells; a group of no samples changes nothing."""
+        old, new = self.count[cells], moments.count
+        total = np.where(old + new > 0, old + new, 1.0)
+        delta = moments.mean - self.mean[cells]
+        between = outer(delta[:, : self.n_block], self.diagonal) * _spread_out(old * new / total, self.scatter)
+        self.scatter[cells] = self._cleared(self.scatter[cells] + moments.scatter + between)
+        self.mean[cells] += (new / total)[:, None] * delta
+        self.count[cells] = old + new
 
-    def insert(self, cells: IntArray, x: FloatArray, spread: FloatArray) -> None:
-        """Count one sample, shape (m,), in these cells."""
-        weights = np.zeros((1, len(self.count)))
-        weights[0, cells] = 1
-        self.add(weights, x[None], spread[None])
+    def insert(self, cells: IntArray, x: FloatArray, spread: FloatArray, weight: float = 1.0) -> None:
+        """Count one row, and the variance (b,) that came with it, in distinct cells."""
+        one = moments_of(x[None], spread[None], np.array([weight]), np.zeros(1, np.int64), diagonal=self.diagonal)
+        same = np.zeros(len(cells), np.int64)
+        self.merge(cells, Moments(one.count[same], one.mean[same], one.scatter[same]))
 
-    def copy_cell(self, source: int, other: "Statistics", target: int) -> None:
-        """Give a cell of another group of cells the statistics of one of ours."""
-        other.count[target] = self.count[source]
-        other.mean[target] = self.mean[source]
-        other.scatter[target] = self.scatter[source]
-
-    def principal_axis(self, cell: int) -> FloatArray:
-        """The direction of most variance of one cell, one standard deviation long, its largest part positive."""
-        scatter = np.diag(self.scatter[cell]) if self.diagonal else self.scatter[cell]
-        variances, axes = np.linalg.eigh(scatter / max(self.count[cell], 1.0))
-        axis: FloatArray = axes[:, -1] * np.sqrt(max(variances[-1], 0.0))
-        return axis if axis[np.abs(axis).argmax()] >= 0 else -axis
-
-    @property
-    def _ones(self) -> tuple[int, ...]:
-        return (1,) * (self.scatter.ndim - 1)
-
-    def _outer(self, D: FloatArray) -> FloatArray:
-        square: FloatArray = D * D if self.diagonal else D[:, :, None] * D[:, None, :]
-        return square
-
-    def _squares(self, W: FloatArray, Z: FloatArray, spread: FloatArray | None) -> FloatArray:
-        squares = self._outer(Z)
-        if spread is not None:
-            squares = squares + (spread if self.diagonal else spread[:, :, None] * np.eye(Z.shape[1]))
-        total: FloatArray = (W.T @ squares.reshape(len(Z), -1)).reshape(W.shape[1], *squares.shape[1:])
-        return total
-
-    def _merge(self, cells: IntArray, n: FloatArray, mean: FloatArray, scatter: FloatArray) -> None:
+    def remove(self, cells: IntArray, x: FloatArray, spread: FloatArray, weight: float = 1.0) -> None:
+        """Take one row out of cells that counted it: insert's inverse up to rounding."""
         old = self.count[cells]
-        total = old + n
-        delta = mean - self.mean[cells]
-        self.scatter[cells] += scatter + (old * n / total).reshape(-1, *self._ones) * self._outer(delta)
-        self.scatter[cells] = self._clear_rounding(self.scatter[cells])
-        self.mean[cells] += (n / total)[:, None] * delta
-        self.count[cells] = total
+        last = old <= weight * (1 + _LAST)
+        rest = np.where(last, 1.0, old - weight)
+        delta = x - self.mean[cells]
+        within = spread if self.diagonal else np.diag(spread)
+        between = outer(delta[:, : self.n_block], self.diagonal) * _spread_out(weight * old / rest, self.scatter)
+        scatter = self._cleared(self.scatter[cells] - between - weight * within)
+        scatter[last] = 0
+        self.mean[cells] = np.where(last[:, None], 0.0, self.mean[cells] - (weight / rest)[:, None] * delta)
+        self.count[cells] = np.where(last, 0.0, rest)
+        self.scatter[cells] = scatter
 
-    def _clear_rounding(self, scatter: FloatArray) -> FloatArray:
+    def fade(self, factor: float) -> None:
+        """Let all samples so far count that much less; means stay."""
+        self.count *= factor
+        self.scatter *= factor
+
+    def state(self, name: str) -> dict[str, NDArray[Any]]:
+        """The cells as arrays of names that begin with this one."""
+        return {f"{name}_count": self.count, f"{name}_mean": self.mean, f"{name}_scatter": packed(self.scatter)}
+
+    def load(self, arrays: Arrays, name: str) -> None:
+        """Take over as many cells as there are from a state; InvalidSnapshot if they are not those of samples."""
+        self.count = take(arrays, f"{name}_count", np.float64, self.count.shape)
+        self.mean = take(arrays, f"{name}_mean", np.float64, self.mean.shape)
+        rows = take(arrays, f"{name}_scatter", np.float64, packed(self.scatter).shape)
+        self.scatter = unpacked(rows, self.scatter)
+        own = self.scatter if self.diagonal else np.einsum("nii->ni", self.scatter)
+        if (own < 0).any() or (self.count < 0).any():
+            raise InvalidSnapshot(f"its {name} statistics have a count or variance below zero")
+
+    def _cleared(self, scatter: FloatArray) -> FloatArray:
         """Variances that came out a rounding error below zero (equal samples) are zero."""
         if self.diagonal:
             return np.maximum(scatter, 0.0)
         i = np.arange(scatter.shape[1])
         scatter[:, i, i] = np.maximum(scatter[:, i, i], 0.0)
         return scatter
+
+
+_LAST: Final = 1e-9
+"""A cell is empty when what would stay is this share of the sample: faded weights do not cancel to the last bit."""

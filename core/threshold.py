@@ -4,7 +4,6 @@ Scores are -log p in the user's units. Costs are those of a missed anomaly, C_1,
 """
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left, insort
 from math import atan, exp, log, sqrt
 from sys import float_info
 from typing import Any, Final
@@ -16,16 +15,15 @@ from scipy.special import expit
 from core.arrays import FloatArray
 from core.config import DetectorConfig
 from core.errors import InvalidSnapshot
+from core.scores import WINDOW, LabelledScores, RecentScores
 from core.snapshot import Arrays, take
 
-WINDOW: Final = 1000
-CAPACITY: Final = 512
-HALF_LIFE_LABELS: Final = 300
 REFIT_EVERY: Final = 64
-EARLY: Final = 100
-FENCE: Final = 6.0
+FIT_SHARE: Final = 16
 LEARNING_RATE: Final = 0.4
 PRIOR_COUNT: Final = 10.0
+RATE_PRIOR_COUNT: Final = 20.0
+ROUNDINGS: Final = 4 * float_info.epsilon
 TAILS: Final = np.exp(np.linspace(log(0.5), log(0.5 / WINDOW), 48))
 
 
@@ -38,9 +36,16 @@ class Threshold(ABC):
     def pass_by(self, scores: FloatArray) -> FloatArray:
         """The threshold that each score (n,) met, which it cannot have moved itself; then take note of the scores."""
 
+    def levels(self, scores: FloatArray) -> FloatArray:
+        """The level (n,) from which each score (n,) will be measured if they come next, for label; changes nothing."""
+        return np.zeros(len(scores))
+
     @abstractmethod
-    def label(self, seq: int, score: float, label: int) -> None:
-        """Learn that the sample of this score is anomalous (+1) or normal (-1), or that its label is void (0)."""
+    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
+        """Learn that a sample is anomalous (+1) or normal (-1), or that its label is void (0).
+
+        score and level are those of the decision.
+        """
 
     def settle(self) -> None:
         """Bring value up to date with the labels; called before it is read."""
@@ -64,7 +69,7 @@ class FixedThreshold(Threshold):
     def pass_by(self, scores: FloatArray) -> FloatArray:
         return np.full(len(scores), self.value)
 
-    def label(self, seq: int, score: float, label: int) -> None:
+    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
         pass
 
 
@@ -93,7 +98,7 @@ class GradientThreshold(Threshold):
     def pass_by(self, scores: FloatArray) -> FloatArray:
         return np.full(len(scores), self.value)
 
-    def label(self, seq: int, score: float, label: int) -> None:
+    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
         if label == 0:
             return
         self.n_labels += 1
@@ -117,73 +122,20 @@ class GradientThreshold(Threshold):
             raise InvalidSnapshot(f"its threshold {self.tau!r} lies outside of its range")
 
 
-class RecentScores:
-    """The last WINDOW scores, also in order."""
+def next_fit(n_seen: int) -> int:
+    """The number of scores at which a threshold is fitted next: rarer as they become more, REFIT_EVERY apart at last.
 
-    def __init__(self) -> None:
-        self.ring: list[float] = []
-        self.oldest = 0
-        self.ordered: list[float] = []
-
-    def add(self, score: float) -> None:
-        """Take a score in and, once full, the oldest out."""
-        if len(self.ring) < WINDOW:
-            self.ring.append(score)
-        else:
-            del self.ordered[bisect_left(self.ordered, self.ring[self.oldest])]
-            self.ring[self.oldest] = score
-            self.oldest = (self.oldest + 1) % WINDOW
-        insort(self.ordered, score)
-
-    def quantile(self, tail: float) -> float:
-        """The score that the share tail of them exceeds, interpolated; the largest double if there are none.
-
-        Few scores know no far tail: their largest may be the very anomaly behind which the next one would hide. While
-        there are fewer than EARLY it is held to FENCE quartile ranges above the upper quartile.
-        """
-        n = len(self.ordered)
-        if n == 0:
-            return float_info.max
-        value = self._interpolated(tail)
-        return min(value, self._fence()) if n < EARLY else value
-
-    def _fence(self) -> float:
-        lower, upper = self._interpolated(0.75), self._interpolated(0.25)
-        return upper + FENCE * max(upper - lower, 1.0)
-
-    def _interpolated(self, tail: float) -> float:
-        n = len(self.ordered)
-        position = min(max((1 - tail) * (n + 1) - 1, 0.0), n - 1.0)
-        below = int(position)
-        above, share = min(below + 1, n - 1), position - below
-        return self.ordered[below] * (1 - share) + self.ordered[above] * share
+    >>> [next_fit(n) for n in (0, 1, 31, 32, 33, 5000)]
+    [1, 2, 32, 34, 34, 5056]
+    """
+    step = _fit_step(n_seen)
+    due = n_seen - n_seen % step + step
+    return due if due % _fit_step(due) == 0 else due + step
 
 
-class LabelledScores:
-    """The last CAPACITY labelled scores: seq, score, label and age in labels, in order of labelling."""
-
-    def __init__(self) -> None:
-        self.seq = np.zeros(0, np.int64)
-        self.score = np.zeros(0)
-        self.label = np.zeros(0, np.int64)
-        self.clock = np.zeros(0, np.int64)
-        self.n_labels = 0
-
-    def put(self, seq: int, score: float, label: int) -> None:
-        """Set the label of a sample; 0 takes it away."""
-        others = self.seq != seq
-        new = {"seq": seq, "score": score, "label": label, "clock": self.n_labels}
-        for name, value in new.items():
-            kept = getattr(self, name)[others]
-            setattr(self, name, kept if label == 0 else np.append(kept[-(CAPACITY - 1) :], value))
-        self.n_labels += label != 0
-
-    def steps(self, cost_anomalous: float, cost_normal: float) -> tuple[FloatArray, FloatArray]:
-        """Scores in rising order, and what the cost rises by when the threshold passes each: +C_1 or -C_-1, aged."""
-        order = np.argsort(self.score, kind="stable")
-        age = 0.5 ** ((self.n_labels - 1 - self.clock) / HALF_LIFE_LABELS)
-        step = np.where(self.label > 0, cost_anomalous, -cost_normal) * age
-        return self.score[order], step[order]
+def _fit_step(n_seen: int) -> int:
+    """A power of two, so that the points of a longer step are points of the shorter one."""
+    return int(min(1 << max((n_seen // FIT_SHARE).bit_length() - 1, 0), REFIT_EVERY))
 
 
 class HindsightThreshold(Threshold):
@@ -203,24 +155,28 @@ class HindsightThreshold(Threshold):
         self._stale = False
 
     def pass_by(self, scores: FloatArray) -> FloatArray:
-        met = np.empty(len(scores))
-        for i, score in enumerate(scores.tolist()):
+        met, start = np.empty(len(scores)), 0
+        while start < len(scores):
             self.settle()
-            met[i] = self.value
-            self.recent.add(score)
-            self.n_seen += 1
-            self._stale = self.labelled.seq.size == 0 or self.n_seen % REFIT_EVERY == 0
+            due = next_fit(self.n_seen)
+            part = scores[start : start + due - self.n_seen]
+            met[start : start + len(part)] = self.value
+            for score in part.tolist():
+                self.recent.add(score)
+            self.n_seen += len(part)
+            start += len(part)
+            self._stale |= self.n_seen == due
         self.settle()
         return met
 
-    def label(self, seq: int, score: float, label: int) -> None:
+    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
         self.labelled.put(seq, score, label)
         self._stale = True
 
     def settle(self) -> None:
         if self._stale:
             self._stale = False
-            self.value = self._fit() if self.labelled.seq.size else self.recent.quantile(self.start_tail)
+            self.value = self._fit() if self.labelled else self.recent.quantile(self.start_tail)
 
     def _fit(self) -> float:
         score, step = self.labelled.steps(self.cost_anomalous, self.cost_normal)
@@ -231,12 +187,12 @@ class HindsightThreshold(Threshold):
 
     def state(self) -> dict[str, NDArray[Any]]:
         self.settle()
-        labelled = self.labelled
+        labels, score = self.labelled.table()
         return super().state() | {
             "threshold_recent": np.array(self.recent.ring, float),
-            "threshold_progress": np.array([self.n_seen, self.recent.oldest, labelled.n_labels]),
-            "threshold_labels": np.stack([labelled.seq, labelled.label, labelled.clock]),
-            "threshold_scores": labelled.score,
+            "threshold_progress": np.array([self.n_seen, self.recent.oldest, self.labelled.n_labels]),
+            "threshold_labels": labels,
+            "threshold_scores": score,
         }
 
     def load(self, arrays: Arrays) -> None:
@@ -244,16 +200,11 @@ class HindsightThreshold(Threshold):
         ring = take(arrays, "threshold_recent", np.float64, (-1,))
         self.n_seen, oldest, n_labels = (int(v) for v in take(arrays, "threshold_progress", np.int64, (3,)))
         score = take(arrays, "threshold_scores", np.float64, (-1,))
-        labels = take(arrays, "threshold_labels", np.int64, (3, len(score)))
-        if len(ring) > WINDOW or not 0 <= oldest < max(len(ring), 1) or len(score) > CAPACITY:
-            raise InvalidSnapshot("its recent scores or labels are more than it can hold")
-        label, clock = labels[1], labels[2]
-        aged = (clock >= 0).all() and (clock < n_labels).all() and n_labels < 2**53
-        if not (aged and np.isin(label, (-1, 1)).all() and 0 <= self.n_seen < 2**62):
-            raise InvalidSnapshot("its labels are not in order")
-        self.recent.ring, self.recent.oldest, self.recent.ordered = ring.tolist(), oldest, np.sort(ring).tolist()
-        self.labelled.seq, self.labelled.label, self.labelled.clock = labels
-        self.labelled.score, self.labelled.n_labels = score, n_labels
+        expected = self.n_seen % WINDOW if self.n_seen >= WINDOW else 0
+        if (len(ring), oldest) != (min(self.n_seen, WINDOW), expected) or not self.n_seen < 2**62:
+            raise InvalidSnapshot("its recent scores are not as many as it has seen")
+        self.recent.load(ring, oldest)
+        self.labelled.load(take(arrays, "threshold_labels", np.int64, (3, len(score))), score, n_labels)
         self._stale = False
 
 
@@ -261,51 +212,106 @@ class WeightedThreshold(HindsightThreshold):
     """The weighted median of all thresholds, weights exp(-LEARNING_RATE L(c) / c_eff): exponential weights, real cost.
 
     c_eff = C_1 C_-1 / (C_1 + C_-1). PRIOR_COUNT pseudo-samples, anomalous with chance 1 / (1 + (u / r)^2) at tail rank
-    u of the recent scores (r = expected_anomaly_rate), keep it from going blind when only what was flagged gets
-    labelled.
+    u of the recent scores, keep it from going blind when only what was flagged gets labelled; r is
+    expected_anomaly_rate, or the rate that the labels prove if that is more.
     """
 
     def _fit(self) -> float:
         score, step = self.labelled.steps(self.cost_anomalous, self.cost_normal)
-        if not self.labels_trusted:
-            step = self._denoised(step)
-        cuts, mass = self._candidates(score)
-        cost = cost_of_cuts(cuts, score, step) + self._prior_cost(cuts)
+        false_share = 0.0 if self.labels_trusted else _false_share(step)
+        denoised = (1 + false_share * self.cost_anomalous / self.cost_normal) / (1 - false_share)
+        step = np.where(step < 0, step * denoised, step)
+        proven = self.labelled.anomaly_rate(self.rate, RATE_PRIOR_COUNT, false_share)
+        recent = np.array(self.recent.ordered)
+        cuts, mass = _candidates(score, recent)
+        cost = cost_of_cuts(cuts, score, step) + self._prior_cost(cuts, recent, min(max(self.rate, proven), 0.5))
         effective = self.cost_anomalous * self.cost_normal / (self.cost_anomalous + self.cost_normal)
         weight = np.cumsum(mass * np.exp(-LEARNING_RATE / effective * (cost - cost.min())))
         return float(cuts[min(int(weight.searchsorted(weight[-1] / 2)), len(cuts) - 1)])
 
-    def _denoised(self, step: FloatArray) -> FloatArray:
-        """Steps that are right on average when a share of the normals is falsely labelled anomalous.
-
-        The share is that of 'anomalous' among the lowest quarter of the scores (Natarajan et al. 2013).
-        """
-        if len(step) <= 20:
-            return step
-        lowest = step[: len(step) // 4]
-        share = max(0.0, (np.count_nonzero(lowest > 0) - 1) / (len(lowest) + 2))
-        return np.where(step < 0, step * (1 + share * self.cost_anomalous / self.cost_normal) / (1 - share), step)
-
-    def _candidates(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Cuts between the labelled scores and at tail ranks of the recent ones, in order, with their prior mass."""
-        between = cuts_between(score)
-        recent = self.recent.ordered
-        ranks = np.clip((1 - TAILS) * (len(recent) + 1) - 1, 0, max(len(recent) - 1, 0)).astype(int)
-        at_ranks = np.array(recent)[ranks] if recent else np.zeros(0)
-        prior_mass = PRIOR_COUNT / (PRIOR_COUNT + len(score))
-        cuts = np.concatenate([between, at_ranks])
-        mass = np.concatenate([np.ones(len(between)), np.full(len(at_ranks), prior_mass)])
-        order = cuts.argsort(kind="stable")
-        return cuts[order], mass[order]
-
-    def _prior_cost(self, cuts: FloatArray) -> FloatArray:
-        """Expected cost of the pseudo-samples, least at tail rank r sqrt(C_1 / C_-1)."""
-        recent = np.array(self.recent.ordered)
+    def _prior_cost(self, cuts: FloatArray, recent: FloatArray, rate: float) -> FloatArray:
+        """Expected cost of the pseudo-samples, least at tail rank rate sqrt(C_1 / C_-1)."""
         rank = (len(recent) - recent.searchsorted(cuts, "right") + 0.5) / (len(recent) + 1)
-        angle = np.arctan(rank / self.rate)
-        missed = self.cost_anomalous * self.rate * (atan(1 / self.rate) - angle)
-        cost: FloatArray = PRIOR_COUNT * (missed + self.cost_normal * (rank - self.rate * angle))
+        angle = np.arctan(rank / rate)
+        missed = self.cost_anomalous * rate * (atan(1 / rate) - angle)
+        cost: FloatArray = PRIOR_COUNT * (missed + self.cost_normal * (rank - rate * angle))
         return cost
+
+
+class RelativeThreshold(Threshold):
+    """Another rule, on how far scores lie above their level: for streams whose scores all rise and fall together.
+
+    The level of a score is the median of the WINDOW scores before it. The first score has none: the rule never sees it.
+    """
+
+    def __init__(self, rule: Threshold) -> None:
+        self.rule, self._recent = rule, RecentScores()
+
+    @property
+    def value(self) -> float:  # type: ignore[override]
+        """The level of the next score and the rule's threshold above it, in the user's units."""
+        return float(_raised(np.array(self.rule.value), np.array(self._recent.median)))
+
+    def levels(self, scores: FloatArray) -> FloatArray:
+        return self._recent.copy().levels(scores)
+
+    def pass_by(self, scores: FloatArray) -> FloatArray:
+        first = scores[: 0 if self._recent.ring else 1]
+        levels = self._recent.levels(scores)
+        above = _bounded_difference(scores, levels)[len(first) :]
+        met = np.concatenate([np.full(len(first), self.rule.value), self.rule.pass_by(above)])
+        return _raised(met, levels)
+
+    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
+        self.rule.label(seq, float(_bounded_difference(np.array(score), np.array(level))), label)
+
+    def settle(self) -> None:
+        self.rule.settle()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        levels = {"level_recent": np.array(self._recent.ring, float), "level_oldest": np.array([self._recent.oldest])}
+        return self.rule.state() | levels
+
+    def load(self, arrays: Arrays) -> None:
+        self.rule.load(arrays)
+        ring = take(arrays, "level_recent", np.float64, (-1,))
+        self._recent.load(ring, int(take(arrays, "level_oldest", np.int64, (1,))[0]))
+
+
+def _bounded_difference(score: FloatArray, level: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):  # scores saturate at the largest double, on either side
+        return np.clip(score - level, -float_info.max, float_info.max)
+
+
+def _raised(threshold: FloatArray, level: FloatArray) -> FloatArray:
+    """Thresholds above the level as scores, a few roundings higher: who equals one above the level passes here too."""
+    with np.errstate(over="ignore"):  # before any score the rule's threshold is the largest double
+        slack = ROUNDINGS * (np.abs(threshold) + np.abs(level))
+        return np.clip(threshold + level + slack, -float_info.max, float_info.max)
+
+
+def _false_share(step: FloatArray) -> float:
+    """What share of the normals is falsely labelled anomalous, by the share of 'anomalous' in the lowest quarter.
+
+    Steps of normals are then right on average if multiplied by (1 + share C_1 / C_-1) / (1 - share) (Natarajan et al.
+    2013).
+    """
+    if len(step) <= 20:
+        return 0.0
+    lowest = step[: len(step) // 4]
+    return max(0.0, (np.count_nonzero(lowest > 0) - 1) / (len(lowest) + 2))
+
+
+def _candidates(score: FloatArray, recent: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Cuts between the labelled scores and at tail ranks of the recent ones, in order, with their prior mass."""
+    between = cuts_between(score)
+    ranks = np.clip((1 - TAILS) * (len(recent) + 1) - 1, 0, max(len(recent) - 1, 0)).astype(int)
+    at_ranks = recent[ranks] if len(recent) else recent
+    prior_mass = PRIOR_COUNT / (PRIOR_COUNT + len(score))
+    cuts = np.concatenate([between, at_ranks])
+    mass = np.concatenate([np.ones(len(between)), np.full(len(at_ranks), prior_mass)])
+    order = cuts.argsort(kind="stable")
+    return cuts[order], mass[order]
 
 
 def cuts_between(score: FloatArray) -> FloatArray:
@@ -328,6 +334,12 @@ def cost_of_cuts(cuts: FloatArray, score: FloatArray, step: FloatArray) -> Float
 
 def threshold_of(config: DetectorConfig, log_volume: float) -> Threshold:
     """The rule that a config names, for a scaling of this log volume."""
+    if config.drift_relative:
+        return RelativeThreshold(_rule(config, 0.0))  # the Jacobian is in score and level alike
+    return _rule(config, log_volume)
+
+
+def _rule(config: DetectorConfig, log_volume: float) -> Threshold:
     match config.threshold:
         case "fixed":
             assert config.threshold_value is not None

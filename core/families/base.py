@@ -9,21 +9,33 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from core.arrays import BoolArray, FloatArray, IntArray
+import numpy as np
+
+from core.arrays import BoolArray, FloatArray, IntArray, grown
 from core.statistics import Statistics
 
 
 @dataclass(slots=True)
 class Prior:
-    """Conjugate prior of N nodes: count pseudo-samples of this mean (N, m) and covariance.
+    """Conjugate prior of N nodes.
 
-    covariance is (N, m, m), or (N, m) for a family that keeps variances only. floor is the least variance of a feature.
+    mean (N, w), what is expected of the columns, counts for the b of the Gaussian block as mean_count (N,)
+    pseudo-samples, and for the others as many as their family says; scale counts as strength (N,): it is (N, b, b), or
+    (N, b) for a family that keeps variances only. floor is the block's least variance, whatever the samples say.
     """
 
-    count: float
+    mean_count: FloatArray
     mean: FloatArray
-    covariance: FloatArray
+    strength: FloatArray
+    scale: FloatArray
     floor: float
+
+    ARRAYS: ClassVar = ("mean_count", "mean", "strength", "scale")
+
+    def grow(self, size: int) -> None:
+        """Make room for more nodes."""
+        for name in self.ARRAYS:
+            setattr(self, name, grown(getattr(self, name), size))
 
 
 @dataclass(slots=True)
@@ -31,14 +43,25 @@ class Conditional:
     """What n samples with k features missing are to N nodes.
 
     known (n, N) is the log density of the features that are there. log_density (n, N) is the expected one of the whole
-    sample given these, so it compares with that of complete samples; mean (n, N, k) and variance (N, k) are those of
-    the missing features given the others.
+    sample given these, so it compares with that of complete samples; mean and variance (n, N, k) are those of the
+    missing features given the others.
     """
 
     known: FloatArray
     log_density: FloatArray
     mean: FloatArray
     variance: FloatArray
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """What n samples are to N nodes when one of their m features is not known, each in its turn.
+
+    log_density (n, m, N) is that of the other features, and mean (n, m, N) that of the feature given the others.
+    """
+
+    log_density: FloatArray
+    mean: FloatArray
 
 
 class NodeDensities(ABC):
@@ -57,13 +80,21 @@ class NodeDensities(ABC):
     def conditional(self, X: FloatArray, missing: BoolArray) -> Conditional:
         """Samples (n, m) whose features under the mask missing (m,) are not known."""
 
+    def left_out(self, X: FloatArray) -> LeftOut:
+        """Complete samples (n, m), with each feature in turn integrated out."""
+        alone = [self.conditional(X, missing) for missing in np.eye(X.shape[1], dtype=bool)]
+        return LeftOut(np.stack([one.known for one in alone], 1), np.stack([one.mean[:, :, 0] for one in alone], 1))
+
     @abstractmethod
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Means (N, m) and covariances, or the scale matrices of those with tails, (N, m, m)."""
 
     @abstractmethod
-    def root_moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean (m,) and deviations (m,) of node 0."""
+    def drawn_in(self, X: FloatArray, log_density: FloatArray, reach: float) -> FloatArray:
+        """Samples (n, m) of these log densities (n, N), those beyond reach deviations of the root drawn back to there.
+
+        X itself if there are none.
+        """
 
     @abstractmethod
     def marginal(self, features: list[int]) -> "NodeDensities":
@@ -77,7 +108,7 @@ class NodeDensities(ABC):
 class Family(ABC):
     """An exponential family over m features."""
 
-    diagonal: ClassVar[bool]
+    diagonal: bool
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features

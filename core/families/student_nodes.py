@@ -1,7 +1,8 @@
 """The posterior predictive of the Gaussian: a Student t, heavy-tailed while a node knows little.
 
-With a normal-inverse-Wishart prior of k0 pseudo-samples, n samples give the MAP location, the MAP covariance times
-(n + k0 + 1) / (n + k0) as scale matrix, and n + k0 degrees of freedom. The Gaussian of Alg. 1 is its limit.
+With a normal-inverse-Wishart prior of k0 pseudo-samples for the mean and a for the scale, n samples give the MAP
+location, the MAP covariance times (n + k0 + 1) / (n + k0) as scale matrix, and n + a degrees of freedom. The Gaussian
+of Alg. 1 is its limit.
 """
 
 from math import pi
@@ -24,9 +25,9 @@ the tail takes from the centre, about m^2 / (4 nu) nats, so the cap grows with t
 def predictive(statistics: Statistics, prior: Prior, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Locations (k, m), scale matrices and degrees of freedom (k,) of these nodes."""
     mean, covariance = posterior(statistics, prior, nodes)
-    total = statistics.count[nodes] + prior.count
-    widening = ((total + 1) / total).reshape(-1, *(1,) * (covariance.ndim - 1))
-    return mean, covariance * widening, np.minimum(total, most_freedom(mean.shape[1]))
+    n, k0 = statistics.count[nodes], prior.mean_count[nodes]
+    widening = ((n + k0 + 1) / (n + k0)).reshape(-1, *(1,) * (covariance.ndim - 1))
+    return mean, covariance * widening, np.minimum(n + prior.strength[nodes], most_freedom(mean.shape[1]))
 
 
 def most_freedom(n_features: int) -> float:
@@ -48,6 +49,17 @@ def expected_tail(freedom: FloatArray, known: int, missing: int) -> FloatArray:
     """
     growth: FloatArray = psi((freedom + known + missing) / 2) - psi((freedom + known) / 2)
     return growth
+
+
+def stretch(freedom: FloatArray, squared: FloatArray, known: int) -> FloatArray:
+    """Variance over scale, (n, N), of features given so many known ones at squared distances (n, N).
+
+    These features are again Student t, with nu + known degrees of freedom and (nu + q_known) / (nu + known) times the
+    scale. Their variance, that times (nu + known) / (nu + known - 2), grows beyond all bounds towards two degrees of
+    freedom: below three it is taken as at three.
+    """
+    stretched: FloatArray = (freedom + squared) / np.maximum(freedom + known - 2.0, 1.0)
+    return stretched
 
 
 class StudentNodes(GaussianNodes):
@@ -74,14 +86,21 @@ class StudentNodes(GaussianNodes):
     def _log_kernel(self, squared: FloatArray, log_volumes: FloatArray, n_features: int) -> FloatArray:
         if n_features not in self._norms:
             self._norms[n_features] = log_norm(self.freedom, n_features)
-        tail = np.log1p(squared / self.freedom) * (0.5 * (self.freedom + n_features))
-        kernel: FloatArray = self._norms[n_features] - log_volumes - tail
+        kernel: FloatArray = squared / self.freedom
+        kernel += 1.0
+        np.log(kernel, out=kernel)
+        kernel *= -0.5 * (self.freedom + n_features)
+        kernel += self._norms[n_features] - log_volumes
         return kernel
 
     def _expected(self, squared: FloatArray, n_missing: int) -> FloatArray:
         m = self.mean.shape[1]
         growth = expected_tail(self.freedom, m - n_missing, n_missing)
         return self._log_kernel(squared, self._log_volume, m) - 0.5 * (self.freedom + m) * growth
+
+    def _spread(self, variance: FloatArray, squared: FloatArray, n_known: int) -> FloatArray:
+        spread: FloatArray = stretch(self.freedom, squared, n_known)[:, :, None] * variance
+        return spread
 
 
 class DiagonalStudentNodes(DiagonalGaussianNodes):
@@ -104,6 +123,16 @@ class DiagonalStudentNodes(DiagonalGaussianNodes):
         tail = np.log1p(self._squares(X, features) / self.freedom[:, None]).sum(2) * (0.5 * (self.freedom + 1))
         kernel: FloatArray = self._log_constant(features) - tail
         return kernel
+
+    def _log_terms(self, X: FloatArray) -> FloatArray:
+        tails = np.log1p(self._squares(X, np.ones(X.shape[1], bool)) / self.freedom[:, None])
+        centre = log_norm(self.freedom, 1)[:, None] - np.log(self._deviation)
+        terms: FloatArray = centre - 0.5 * (self.freedom + 1)[:, None] * tails
+        return terms
+
+    def _spread(self) -> FloatArray:
+        spread: FloatArray = stretch(self.freedom, np.zeros(1), 0)[:, None] * self.variance
+        return spread
 
     def _expected(self, features: BoolArray) -> FloatArray:
         tail = np.count_nonzero(features) * expected_tail(self.freedom, 0, 1)

@@ -13,7 +13,16 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "default, decided normal": {"learn_from": "decided_normal", "threshold": "hindsight"},
     "default, labelled normal": {"learn_from": "labelled_normal"},
     "default, unscaled": {"scaling": "none", "threshold": "fixed", "threshold_value": 6.0},
+    "default, soft Bayes, scheduled": {"mixture": "soft_bayes", "split": "scheduled", "beta": 1.4},
+    "default, EG, both": {"mixture": "eg", "split": "both"},
+    "default, odds, both": {"split": "both", "beta": 1.3},
+    "default, diagonal, half-life": {"family": "gaussian_diagonal", "half_life_samples": 30.0, "split": "both"},
+    "default, half-life in seconds": {"half_life_seconds": 40.0},
+    "default, drift": {"drift_relative": True, "half_life_samples": 50.0, "round_growth": 0.3},
+    "default, at the cap": {"max_nodes": 7, "split": "both", "round_growth": 0.1},
+    "default, long rounds": {"round_growth": 1.0, "max_round": 40},
     "paper": {"profile": "paper"},
+    "paper, half-life": {"profile": "paper", "learn_from": "all", "half_life_samples": 30.0},
     "paper, all": {"profile": "paper", "learn_from": "all"},
     "paper, diagonal, soft Bayes": {
         "profile": "paper",
@@ -39,11 +48,12 @@ def clusters(n: int, m: int = 3, *, seed: int = 0, missing: float = 0.0) -> np.n
 
 
 def feed(detector: Detector, X: np.ndarray, cuts: list[int], labels: dict[int, dict[int, bool | None]]) -> np.ndarray:
-    """Observe X cut at these places, and give labels {after so many samples: {index: label}}; what was answered."""
+    """Observe X, a sample a second, cut at these places, and give labels {after so many samples: {index: label}}; what
+    was answered."""
     ends = sorted({*cuts, *labels, len(X)} - {0})
     answers, records, start = [], [], 0
     for end in ends:
-        out = detector.observe(X[start:end])
+        out = detector.observe(X[start:end], 1e9 + np.arange(start, end, dtype=float))
         answers.append(np.stack([out.score, out.threshold, out.is_anomaly, out.ready, out.seq], axis=1))
         records += [out.records[i] for i in range(end - start)]
         for index, label in labels.get(end, {}).items():

@@ -18,14 +18,16 @@ DEFAULTS = {
     "scaling": ("auto", "none"),
     "warmup": (32, 0),
     "family": ("gaussian", "gaussian"),
-    "mixture": ("soft_bayes", "eg"),
-    "split": ("scheduled", "scheduled"),
+    "mixture": ("tree", "eg"),
+    "split": ("evidence", "scheduled"),
     "beta": (1.2, 2.0),
     "xi": (0.2, 0.8),
     "prior_count": (1.0, 0.1),
     "round_growth": (0.01, 0.0),
-    "max_round": (256, 256),
+    "max_round": (512, 256),
     "max_nodes": (127, 1023),
+    "half_life_samples": (None, None),
+    "half_life_seconds": (None, None),
     "threshold": ("weighted", "ogd"),
     "threshold_value": (None, None),
     "threshold_range": ((1e-6, 1.0), (1e-6, 1.0)),
@@ -33,6 +35,7 @@ DEFAULTS = {
     "cost_false_positive": (1.0, 1.0),
     "expected_anomaly_rate": (0.01, 0.01),
     "labels_trusted": (False, False),
+    "drift_relative": (False, False),
     "features": (None, None),
 }
 NUMBERS = {  # lowest and highest allowed
@@ -44,13 +47,13 @@ NUMBERS = {  # lowest and highest allowed
     "cost_false_positive": (1e-6, 1e6),
     "expected_anomaly_rate": (1e-6, 0.5),
 }
-INTEGERS = {"n_features": (1, 256), "max_round": (1, 256), "max_nodes": (1, 1023), "warmup": (2, 4096)}
+INTEGERS = {"n_features": (1, 256), "max_round": (1, 1024), "max_nodes": (1, 1023), "warmup": (2, 4096)}
 CHOICES = {
     "profile": ("default", "paper"),
     "learn_from": ("all", "decided_normal", "labelled_normal"),
     "family": ("gaussian", "gaussian_diagonal"),
-    "mixture": ("soft_bayes", "eg"),
-    "split": ("scheduled",),
+    "mixture": ("tree", "soft_bayes", "eg"),
+    "split": ("evidence", "scheduled", "both"),
     "threshold": ("weighted", "hindsight", "ogd", "fixed"),
 }
 
@@ -121,8 +124,9 @@ def test_choices_take_what_is_listed_and_nothing_else(field):
 
 
 @pytest.mark.parametrize("value", [0, 1, "true", "", [], NAN, None])
-def test_labels_trusted_is_a_boolean(value):
-    refused("labels_trusted", value)
+@pytest.mark.parametrize("field", ["labels_trusted", "drift_relative"])
+def test_booleans_take_nothing_else(field, value):
+    refused(field, value)
 
 
 @pytest.mark.parametrize("value", [0, "x", NAN, INF, [], None, 10**400, True])
@@ -131,6 +135,29 @@ def test_a_fixed_threshold_needs_a_finite_number(value):
         assert config(threshold="fixed", threshold_value=0).threshold_value == 0.0
     else:
         refused("threshold_value", value, threshold="fixed")
+
+
+@pytest.mark.parametrize("field", ["half_life_samples", "half_life_seconds"])
+def test_a_half_life_is_a_number_from_one_on(field):
+    for value in (1, 1.0, 1e12):
+        assert getattr(config(**{field: value}), field) == value
+        assert type(getattr(config(**{field: value}), field)) is float
+    assert getattr(config(**{field: None}), field) is None
+    for value in (0, 0.99, -1.0, 1.1e12, True, "5", [], NAN, INF, 10**400):
+        refused(field, value)
+
+
+def test_there_is_one_half_life():
+    """Which clock would it be?"""
+    assert refused("half_life_seconds", 5.0, half_life_samples=5.0).limit.startswith("left out")
+
+
+@pytest.mark.parametrize(("field", "value"), [("mixture", "tree"), ("split", "evidence"), ("split", "both")])
+def test_the_papers_tree_has_its_own_growth_and_weights(field, value):
+    """It cuts a node again, so that weights along the tree mean nothing, and has no candidates."""
+    refused(field, value, profile="paper")
+    for kept in ("eg", "soft_bayes"):
+        assert config(profile="paper", mixture=kept).mixture == kept
 
 
 def test_a_threshold_value_is_for_fixed_thresholds_only():
@@ -220,11 +247,14 @@ def numbers(field):
     return st.floats(*NUMBERS[field])
 
 
+PROFILED = ("threshold", "profile", "mixture", "split")
+"""Not every value goes with every other."""
+
 CONFIGS = st.fixed_dictionaries(
     {},
     optional={field: st.floats(*limits) for field, limits in NUMBERS.items()}
-    | {"max_nodes": st.integers(1, 1023), "max_round": st.integers(1, 256), "labels_trusted": st.booleans()}
-    | {field: st.sampled_from(allowed) for field, allowed in CHOICES.items() if field != "threshold"}
+    | {"max_nodes": st.integers(1, 1023), "max_round": st.integers(1, 1024), "labels_trusted": st.booleans()}
+    | {field: st.sampled_from(allowed) for field, allowed in CHOICES.items() if field not in PROFILED}
     | {
         "scaling": st.sampled_from(["auto", "none", {"location": [0.1, 1e300], "scale": [1e-150, 3]}]),
         "threshold_range": st.tuples(st.floats(1e-300, 1.0), st.floats(1.5, 1e6)).map(list),
@@ -235,9 +265,20 @@ CONFIGS = st.fixed_dictionaries(
 )
 
 
-@given(CONFIGS)
-def test_a_config_survives_json(chosen):
-    made = config(**chosen)
+@given(
+    CONFIGS,
+    st.sampled_from(
+        [
+            {},
+            {"profile": "paper"},
+            {"mixture": "eg", "split": "both"},
+            {"half_life_samples": 7.5},
+            {"half_life_seconds": 9},
+        ]
+    ),
+)
+def test_a_config_survives_json(chosen, more):
+    made = config(**chosen, **more)
     plain = json.loads(json.dumps(made.to_dict(), allow_nan=False))
     assert DetectorConfig.from_dict(plain) == made
     assert DetectorConfig.from_dict(plain).to_dict() == made.to_dict()

@@ -55,7 +55,7 @@ def test_a_restart_at_any_prefix_continues_bit_for_bit(variant):
     broken = detector(**VARIANTS[variant])
     records = []
     for t in range(N):
-        expected, got = unbroken.observe(X[t]), broken.observe(X[t])
+        expected, got = (each.observe(X[t], [1e9 + t]) for each in (unbroken, broken))
         assert same(expected.score, got.score), t
         records.append(got.records)
         if t + 1 in LABELS:
@@ -68,6 +68,44 @@ def test_a_restart_at_any_prefix_continues_bit_for_bit(variant):
             assert broken.to_bytes() == blob, t
     assert broken.to_bytes() == unbroken.to_bytes()
     assert same(np.array(broken.threshold), np.array(unbroken.threshold))
+
+
+LONG = clusters(2000, 2, seed=5, missing=0.02)
+LONG_LABELS: dict[int, dict[int, bool | None]] = {
+    at: {i: i % 50 == 10 for i in range(at - 90, at, 7)} | {at - 3: None} for at in (300, 741, 1000, 1537, 1999)
+}
+LONG_CUTS = {
+    "2000 x 1": list(range(2000)),
+    "37 rows": list(range(0, 2000, 37)),
+    "growing": [2**k - 1 for k in range(1, 11)],
+}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"max_nodes": 9, "split": "both"}, {"family": "gaussian_diagonal"}],
+    ids=["default", "cap", "diagonal"],
+)
+@pytest.mark.parametrize("cut", LONG_CUTS)
+def test_two_thousand_samples_in_batches_of_every_kind(fields, cut):
+    """scikit-learn's incremental estimators broke on a batch larger than all before."""
+    whole, parts = detector(2, **fields), detector(2, **fields)
+    answers = feed(whole, LONG, [], LONG_LABELS)
+    assert same(feed(parts, LONG, LONG_CUTS[cut], LONG_LABELS), answers)
+    assert parts.to_bytes() == whole.to_bytes()
+    assert len(whole.describe()["nodes"]) > 3
+
+
+@pytest.mark.parametrize("mixture", ["tree", "soft_bayes", "eg"])
+@pytest.mark.parametrize("split", ["evidence", "scheduled", "both"])
+def test_every_mixture_with_every_split(mixture, split):
+    whole, parts = detector(3, mixture=mixture, split=split), detector(3, mixture=mixture, split=split)
+    answers, state = feed(whole, X, [], LABELS), whole.to_bytes()
+    assert same(feed(parts, X, CUTS["37 rows"], LABELS), answers)
+    assert parts.to_bytes() == state
+    again = Detector.from_bytes(state)
+    assert same(again.observe(X, 2e9 + np.arange(N)).score, whole.observe(X, 2e9 + np.arange(N)).score)
+    assert again.to_bytes() == whole.to_bytes()
 
 
 @pytest.mark.parametrize("family", ["gaussian", "gaussian_diagonal"])

@@ -51,8 +51,8 @@ def test_the_described_hyperplanes_send_samples_to_the_described_children():
         held[plane["right"]] = held[plane["node"]] & ~above
         assert nodes[plane["left"]]["parent"] == nodes[plane["right"]]["parent"] == plane["node"]
         assert nodes[plane["left"]]["level"] == nodes[plane["node"]]["level"] + 1
-    internal = model._model.tree.locate(model._model._clipped(model._scaling.apply(X)))[0]
-    calm = np.abs((X - ORIGIN) / UNITS).max(1) < 10  # what is not clipped
+    internal = model._model.tree.membership(model._scaling.apply(X))
+    calm = np.abs((X - ORIGIN) / UNITS).max(1) < 10  # what is not drawn in
     agree = np.stack([held[node["id"]] for node in nodes], axis=1)[calm] == internal[calm]
     assert agree.mean() > 0.999
     assert [n["leaf"] for n in nodes] == [n["id"] not in {p["node"] for p in seen["hyperplanes"]} for n in nodes]

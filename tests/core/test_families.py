@@ -109,9 +109,10 @@ def nodes_of(
     rng = np.random.default_rng(seed)
     statistics, model = Statistics(2, m, diagonal=family.diagonal), family(m)
     X, weights = rng.normal(size=(12, m)) * 2 + 1, (rng.random((12, 2)) < 0.6).astype(float)
-    statistics.add(weights, X)
+    for x, taken in zip(X, weights > 0, strict=True):
+        statistics.insert(np.flatnonzero(taken), x, np.zeros(m))
     unit = np.ones((2, m)) if family.diagonal else np.tile(np.eye(m), (2, 1, 1))
-    prior = Prior(count, rng.normal(size=(2, m)), unit, floor=0.01)
+    prior = Prior(np.full(2, count), rng.normal(size=(2, m)), np.full(2, count), unit, floor=0.01)
     nodes = model.nodes(predictive=predictive)
     nodes.update(statistics, prior, np.arange(2))
     expected = []
@@ -162,7 +163,7 @@ def test_conditional_is_marginal_and_expected_rest(family, m, seed):
         assert marginal[0, node] == pytest.approx(log_known, rel=1e-8, abs=1e-8)
         assert given_rest.log_density[0, node] == pytest.approx(log_expected, rel=1e-8, abs=1e-8)
         np.testing.assert_allclose(given_rest.mean[0, node], rest_mean, rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(given_rest.variance[node], np.diag(rest), rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(given_rest.variance[0, node], np.diag(rest), rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

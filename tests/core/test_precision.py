@@ -1,11 +1,13 @@
 """Every numeric fault found, here or elsewhere, with a sentence on what went wrong. Warnings are errors."""
 
+import os
 from typing import Any
 
 import numpy as np
 import pytest
 
 from core import Detector, DetectorConfig
+from core.nodes import VARIANCE_FLOOR
 from tests.core.samples import clusters, detector
 
 FAMILIES = ["gaussian", "gaussian_diagonal"]
@@ -13,13 +15,19 @@ ROUNDING = 1e-12  # outliers of 1e100 in two features at once are dependent to t
 
 
 def assert_sound(model: Detector) -> None:
-    """Weights sum to one, and every covariance has a Cholesky factor."""
-    nodes = model.describe()["nodes"]
+    """Weights sum to one, every covariance has a Cholesky factor, and no variance is below the floor."""
+    seen = model.describe()
+    nodes, floor = seen["nodes"], None
+    if model.config.profile == "default":
+        with np.errstate(under="ignore", over="ignore"):
+            floor = np.minimum(VARIANCE_FLOOR * np.array(seen["scaling"]["scale"]) ** 2, 1e300)
     assert sum(n["weight"] for n in nodes) == pytest.approx(1.0)
     for node in nodes:
         covariance = np.array(node["covariance"])
         deviations = np.sqrt(np.diag(covariance))
         assert (deviations > 0).all()
+        if floor is not None:
+            assert (np.diag(covariance) >= 0.999 * floor).all()
         if deviations.max() < 1e154:  # larger variances are shown as the largest double
             correlation = covariance / deviations[:, None] / deviations
             np.linalg.cholesky(correlation + ROUNDING * np.eye(len(correlation)))
@@ -61,7 +69,23 @@ def test_n1_huge_offsets_change_nothing(family):
     for one, other in zip(a.describe()["nodes"], b.describe()["nodes"], strict=True):
         assert one["covariance"][1][1] == pytest.approx(other["covariance"][1][1], rel=1e-6)
     root = np.array(a.describe()["nodes"][0]["covariance"])
-    assert root[1, 1] == pytest.approx(np.var(A[:, 1]), rel=1.0)
+    assert root[1, 1] == pytest.approx(np.var(A[:400, 1]), rel=0.2)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_n3_a_noisy_stretch_followed_by_a_flat_one(family):
+    """Forgotten raw moments read variances below zero on a forward-filled series, and their roots are NaN."""
+    noisy = 3.2e-5 + 1e-6 * np.random.default_rng(0).normal(size=(200, 1))
+    model, _ = fed(noisy, half_life_samples=20.0, family=family)
+    nodes = len(model.describe()["nodes"])
+    flat = model.observe(np.full((2000, 1), 3.2e-5))
+    assert np.isfinite(flat.score).all()
+    assert np.ptp(flat.score[1000:]) < 1e-6  # no way to minus infinity
+    seen = model.describe()
+    floor = VARIANCE_FLOOR * seen["scaling"]["scale"][0] ** 2
+    assert min(n["covariance"][0][0] for n in seen["nodes"]) >= floor
+    assert len(seen["nodes"]) == nodes
+    assert model.observe([[3.3e-5]]).is_anomaly[0]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -73,14 +97,15 @@ def test_n4a_an_unsigned_minus_one_is_flagged_and_forgotten(family):
     assert out.is_anomaly[[300, 401]].all()
     assert out.score[301:401].mean() < out.score[200:300].mean() + 1
     assert out.score[301:401].max() < out.score[200:300].max() + 4
-    assert len(model.describe()["nodes"]) > 1
-    assert not out.is_anomaly[301:401].mean() > 0.1
+    assert out.is_anomaly[301:401].mean() < 0.05
     # (d) labelled anomalous, it is out of the statistics again: the root's are those of the rest
     model.feedback(out.records[np.array([300, 401])], [True, True])
     root, rest = model.describe()["nodes"][0], np.delete(X, [300, 401])
     assert root["count"] == 400
     assert root["mean"][0] == pytest.approx(rest.mean(), abs=0.1)
-    assert root["covariance"][0][0] == pytest.approx(rest.var(), rel=0.02)
+    assert root["covariance"][0][0] == pytest.approx(rest.var(), rel=0.1)  # the prior was chosen with them
+    model.observe(rng.normal(900, 20, 300)[:, None])
+    assert len(model.describe()["nodes"]) > 1  # the search for hyperplanes still works
 
 
 def test_n4b_doubles_of_any_size_have_a_density():
@@ -139,13 +164,14 @@ def test_n7_on_a_monotonous_stream_mild_and_gross_differ():
     base, mild, gross = [5.0, 10, 2], [5.0, 10, 3], [5.0, 10, 2000]
     model, _ = fed(np.tile(base, (1000, 1)))
     small, large = model.observe([mild]), model.observe([gross])
-    assert large.score[0] > 5 * small.score[0]
+    assert large.score[0] > 3 * small.score[0]
+    assert large.score[0] < 1e4
+    assert small.is_anomaly[0]
     mixed = np.tile(base, (220, 1))
     mixed[5::11] = mild
     assert np.isfinite(model.observe(mixed).score).all()
-    # one in fifty of the window, where one in a hundred is flagged: it lies at the threshold, not above it
-    assert model.score([mild])[0] <= model.threshold + 0.5
-    assert model.score([gross])[0] > model.threshold
+    assert not model.observe([mild]).is_anomaly[0]
+    assert model.observe([gross]).is_anomaly[0]
 
 
 @pytest.mark.parametrize("learn_from", ["all", "decided_normal"])
@@ -207,6 +233,8 @@ STREAMS = {
     "one feature": RNG.normal(size=(120, 1)),
     "256 features": RNG.normal(size=(70, 256)),
     "more features than samples": RNG.normal(size=(70, 100)),
+    "duplicates by the thousand": np.repeat([[1.0, 2.0], [1.0, 2.0 + 1e-12], [5.0, -1.0]], 700, axis=0),
+    "a million and a millionth": np.where(RNG.random((300, 2)) < 0.5, 1e6, 1e-6) * RNG.normal(size=(300, 2)),
     "a step of twelve orders": np.concatenate([RNG.normal(size=60), 1e12 * RNG.normal(size=60)])[:, None],
     "a ramp": np.arange(120.0)[:, None] * [1.0, 1e9],
     "outliers beside missing values": np.where(
@@ -282,3 +310,34 @@ def test_farther_is_never_likelier_beyond_all_squares(correlation):
     assert np.isfinite(scores).all()
     assert (np.diff(scores) >= 0).all()
     assert model.observe(far).is_anomaly[0]
+
+
+def test_what_is_imputed_beside_a_huge_value_has_no_huge_variance():
+    """Given 1e15 a Student t has a variance of 1e28: learned as it is, one sample blinded the feature for good."""
+    model, plain = detector(3), detector(3)
+    X = clusters(300)
+    for one in (model, plain):
+        one.observe(X)
+    model.observe([[1e15, np.nan, 0.1]])
+    for one in (model, plain):
+        one.observe(clusters(40, seed=1))
+    spread, usual = (one._model.densities.moments()[1][0, 1, 1] for one in (model, plain))
+    assert spread < 1.5 * usual
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_long_stream_stays_sound_and_its_state_small(family):
+    """ITAN_LONG_STREAM=1000000 for more samples: counts of 1e6, and hundreds of rounds of the greatest length."""
+    n = int(os.environ.get("ITAN_LONG_STREAM", "30000"))
+    rng = np.random.default_rng(6)
+    model, sizes = detector(3, family=family, max_nodes=31), []
+    for start in range(0, n, 10_000):
+        X = clusters(min(10_000, n - start), 3, seed=start)
+        X[rng.random(X.shape) < 0.01] = np.nan
+        X[np.isnan(X).all(1)] = 0.5
+        out = model.observe(X)
+        assert np.isfinite(out.score[out.ready]).all()
+        assert_sound(model)
+        sizes.append(len(model.to_bytes()))
+    assert model.describe()["nodes"][0]["count"] + len(model._model.state()["pending"]) == pytest.approx(n)
+    assert sizes[-1] < 2 * sizes[0] + 100_000

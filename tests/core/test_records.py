@@ -6,22 +6,51 @@ import numpy as np
 import pytest
 
 from core import InvalidSnapshot
-from core.records import MAGIC, Records, row_type
+from core.records import LEARNED, MAGIC, NOT_LEARNED, Records, row_type
 from tests.core.samples import clusters, detector
 
 
-def observed(n: int = 200, *, missing: float = 0.1) -> Records:
-    model = detector(2)
+def observed(n: int = 200, *, missing: float = 0.1, **fields) -> Records:
+    model = detector(2, **fields)
     records = model.observe(clusters(n, 2, missing=missing)).records
     return model.feedback(records, [i % 9 == 0 if i % 2 else None for i in range(n)]).records
 
 
 def same(a: Records, b: Records) -> bool:
-    """Equal in what they say, whatever the width of their receipts; sides count only where the node did."""
+    """Equal in what they say, whatever the width of their receipts."""
     wide = [Records.concatenate([r], 1024) for r in (a, b)]
-    for records in wide:
-        records.rows["left"] &= records.rows["counted"]
     return wide[0].rows.tobytes() == wide[1].rows.tobytes()
+
+
+PAPER = {"profile": "paper", "learn_from": "all"}
+
+
+def test_a_record_tells_when_and_as_what_its_sample_was_learned():
+    X, times = clusters(100, 2), 1e9 + np.arange(100.0)
+    records = detector(2, half_life_seconds=50.0).observe(X, times).records
+    records = records[32:]  # those of the warm-up are not learned when they are returned
+    assert records.rows["ordinal"].tolist() == list(range(33, 101))
+    assert np.array_equal(records.time, times[32:])
+    assert (records.rows["status"] == LEARNED).all()
+    assert np.isnan(detector(2).observe(X).records.time).all()
+    altered = ~np.isnan(records.rows["learned"]).any(1)
+    assert altered[60 - 32]  # twenty times the size
+    assert altered.sum() < 20
+    assert records.rows["left"].shape[1] == 0
+
+
+def test_only_samples_that_are_learned_have_an_ordinal():
+    model = detector(2, scaling="none", learn_from="labelled_normal")
+    records = model.observe(clusters(6, 2)).records
+    assert (records.rows["status"] == NOT_LEARNED).all()
+    late = model.feedback(records[np.array([4, 2])], [False, False]).records
+    assert late.rows["ordinal"].tolist() == [1, 2]
+
+
+def test_the_papers_records_keep_the_sides_of_its_two_means():
+    records = observed(**PAPER)
+    assert records.rows["left"].any()
+    assert records.rows["learned"].shape[1] == 2  # imputed ones differ from the sample
 
 
 def test_indexing_gives_records():
@@ -52,7 +81,7 @@ def test_a_sliced_or_reordered_view_has_the_bytes_of_its_rows():
 
 
 def test_receipts_of_different_widths_are_joined():
-    records = observed(missing=0.0)
+    records = observed(missing=0.0, **PAPER)
     parts = [records[i].compact() for i in range(200)]
     assert len({p.rows.dtype.itemsize for p in parts}) > 1
     assert same(Records.concatenate(parts), records)
@@ -61,9 +90,10 @@ def test_receipts_of_different_widths_are_joined():
     assert same(with_empty, records[:4])
 
 
-def test_narrow_receipts_take_labels_as_wide_ones_do():
+@pytest.mark.parametrize("fields", [{}, PAPER], ids=["default", "paper"])
+def test_narrow_receipts_take_labels_as_wide_ones_do(fields):
     X = clusters(300, 2, missing=0.1)
-    one, other = detector(2), detector(2)
+    one, other = detector(2, **fields), detector(2, **fields)
     records = one.observe(X).records
     other.observe(X)
     one.feedback(records, [i % 3 == 0 for i in range(300)])
@@ -95,8 +125,8 @@ def with_layout(records: Records, place: int, width: int) -> bytes:
 @pytest.mark.parametrize("width", [0, 7, 999, 2**16 - 1])
 def test_a_layout_that_does_not_fit_is_refused(place, width):
     """Version, features, receipt and altered widths."""
-    records = observed(40)[:3]
-    assert records.rows.dtype["counted"].shape[0] not in (0, 7)
+    records = observed(40, **PAPER)[:3]
+    assert records.rows.dtype["left"].shape[0] not in (0, 7)
     with pytest.raises(InvalidSnapshot):
         Records.from_bytes(with_layout(records, place, width))
 
@@ -112,6 +142,7 @@ def test_a_layout_that_does_not_fit_is_refused(place, width):
         ("score", np.inf),
         ("learned", -np.inf),
         ("spread", np.inf),
+        ("time", np.inf),
     ],
 )
 def test_values_out_of_range_are_refused(field, value):
@@ -132,4 +163,4 @@ def test_a_boolean_of_two_is_refused():
 
 def test_a_row_is_small():
     """Memory of the label horizon: a plain record of 8 features and 127 nodes stays below 200 bytes."""
-    assert row_type(8, 16, 0).itemsize < 200
+    assert row_type(8, 0, 0).itemsize < 200

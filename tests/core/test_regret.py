@@ -30,6 +30,7 @@ import pytest
 from core.arrays import FloatArray
 from core.mixture import RATIO_CAP, ExponentiatedGradient, theorem_1_rate
 from core.threshold import GradientThreshold
+from core.tree import SubspaceTree
 
 SEED = 40
 
@@ -40,7 +41,7 @@ class KnownHorizon(ExponentiatedGradient):
     """EG with one theta, from the start on uniform weights."""
 
     def __init__(self, n_experts: int, theta: float) -> None:
-        super().__init__()
+        super().__init__(SubspaceTree(1))
         self.weights = np.full(n_experts, 1 / n_experts)
         self.theta = theta
 
@@ -52,7 +53,7 @@ class RunningEstimates(ExponentiatedGradient):
     """EG as the detector runs it, on uniform weights."""
 
     def __init__(self, n_experts: int) -> None:
-        super().__init__()
+        super().__init__(SubspaceTree(1))
         self.weights = np.full(n_experts, 1 / n_experts)
 
 
@@ -114,7 +115,7 @@ def play(mixture: ExponentiatedGradient, experts: Experts, T: int) -> tuple[floa
         f = experts(mixture.weights, losses)
         loss -= log(float(f @ mixture.weights))
         losses -= np.log(f)
-        mixture.learn(np.log(f)[None])
+        mixture.learn(mixture.shares(np.log(f)[None]))
     return loss - float(losses.min()), loss / T
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from core import Detector, InvalidSnapshot
+from core.detector import VERSION
 from core.snapshot import MAGIC, decode, encode
 from tests.core.samples import clusters, detector
 
@@ -170,9 +171,9 @@ def test_a_wrong_header_is_refused(header):
 def trained(**fields: Any) -> bytes:
     model = detector(2, **fields)
     X = clusters(160, 2, missing=0.05)
-    records = model.observe(X).records
+    records = model.observe(X, np.arange(160.0)).records
     model.feedback(records[40:100], [i % 7 == 0 for i in range(60)])
-    model.observe(X[:3])
+    model.observe(X[:3], np.arange(160.0, 163.0))
     return model.to_bytes()
 
 
@@ -187,6 +188,8 @@ SNAPSHOTS = [
     trained(family="gaussian_diagonal", threshold="hindsight", learn_from="decided_normal"),
     trained(mixture="eg", threshold="ogd"),
     trained(profile="paper", learn_from="all"),
+    trained(max_nodes=5, split="both", half_life_seconds=100.0, round_growth=0.2),
+    trained(mixture="soft_bayes", split="both", half_life_samples=50.0, drift_relative=True),
     waiting(),
 ]
 QUERIES = np.array([[0.0, 0.0], [1.0, -1.0], [np.nan, 1.0], [50.0, 50.0], [1e200, -1e300]])
@@ -201,7 +204,7 @@ def use_or_refuse(blob: bytes) -> None:
         return
     if model.ready:
         assert np.isfinite(model.score(QUERIES)).all()
-    out = model.observe(np.repeat(QUERIES[:4], 10, axis=0))
+    out = model.observe(np.repeat(QUERIES[:4], 10, axis=0), np.arange(200.0, 240.0))
     assert np.isfinite(out.score[out.ready]).all()
     assert np.isfinite(out.threshold[out.ready]).all()
     labelled = model.feedback(out.records[:20], [True, False] * 10)
@@ -223,7 +226,7 @@ def cast(value: float, dtype: np.dtype) -> Any:
 @given(st.data())
 def test_a_detector_with_one_array_mutated_is_refused_or_works(data):
     """A pending round longer than its room never ended: observe looped for ever on a snapshot with a right checksum."""
-    meta, arrays = decode(SNAPSHOTS[data.draw(st.integers(0, len(SNAPSHOTS) - 1))], "detector", 1)
+    meta, arrays = decode(SNAPSHOTS[data.draw(st.integers(0, len(SNAPSHOTS) - 1))], "detector", VERSION)
     name = data.draw(st.sampled_from(sorted(arrays)))
     array = arrays[name]
     match data.draw(st.sampled_from(["drop", "cut", "grow", "flat", "retype", "fill", "entry", "entry", "entry"])):
@@ -242,23 +245,23 @@ def test_a_detector_with_one_array_mutated_is_refused_or_works(data):
         case "entry" if array.size:
             at = data.draw(st.integers(0, array.size - 1))
             array.flat[at] = cast(data.draw(st.sampled_from(BAD)), array.dtype)
-    use_or_refuse(encode("detector", 1, meta, arrays))
+    use_or_refuse(encode("detector", VERSION, meta, arrays))
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_a_detector_with_its_meta_mutated_is_refused_or_works(data):
-    meta, arrays = decode(SNAPSHOTS[data.draw(st.integers(0, len(SNAPSHOTS) - 1))], "detector", 1)
+    meta, arrays = decode(SNAPSHOTS[data.draw(st.integers(0, len(SNAPSHOTS) - 1))], "detector", VERSION)
     junk = st.sampled_from([None, True, 0, -1, 3, 2**62, 10**30, 1.5, "", "x", [], [1], {}, {"a": 1}])
     target = data.draw(st.sampled_from([meta, meta["config"]]))
     target[data.draw(st.sampled_from(sorted(target)))] = data.draw(junk)
-    use_or_refuse(encode("detector", 1, meta, arrays))
+    use_or_refuse(encode("detector", VERSION, meta, arrays))
 
 
 def mutated(index: int, name: str, change: Any) -> bytes:
-    meta, arrays = decode(SNAPSHOTS[index], "detector", 1)
+    meta, arrays = decode(SNAPSHOTS[index], "detector", VERSION)
     arrays[name] = change(arrays[name])
-    return encode("detector", 1, meta, arrays)
+    return encode("detector", VERSION, meta, arrays)
 
 
 def with_entry(at: Any, value: float) -> Any:
@@ -272,26 +275,28 @@ def with_entry(at: Any, value: float) -> Any:
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("tree_parent", with_entry(1, 2)),
-        ("tree_parent", with_entry(1, 1)),
-        ("tree_parent", with_entry(0, 1)),
-        ("tree_parent", with_entry(2, -1)),
-        ("tree_level", with_entry(1, 2000)),
-        ("tree_times_split", with_entry(0, 0)),
-        ("tree_side", with_entry(1, 1)),
-        ("tree_cut", with_entry(1, 7)),
-        ("tree_born", with_entry(1, 10**9)),
+        ("tree_cut_node", with_entry(0, 1)),
+        ("tree_cut_node", with_entry(0, 2)),
+        ("tree_cut_node", with_entry(0, -1)),
+        ("tree_cut_node", with_entry(0, 10**9)),
         ("tree_normal", with_entry(0, 0.0)),
-        ("tree_centroid_count", with_entry((0, 0), 0.0)),
+        ("tree_since", lambda a: a[:-1]),
         ("node_count", with_entry(0, -1.0)),
-        ("node_scatter", with_entry((0, 0, 0), -1.0)),
+        ("node_scatter", with_entry((0, 0), -1.0)),
         ("node_mean", with_entry((0, 0), 1e300)),
-        ("prior_covariance", with_entry((0, 0, 0), 0.0)),
+        ("prior_scale", with_entry((0, 0), 0.0)),
+        ("prior_strength", with_entry(0, 0.0)),
+        ("prior_mean_count", with_entry(0, -1.0)),
+        ("candidate_has", lambda a: np.ones_like(a)),
+        ("recent_spread", with_entry((0, 0), -1.0)),
+        ("recent_moment", lambda a: np.zeros(3)),
+        ("recent_ordinal", with_entry(1, 0)),
+        ("recent_x", lambda a: a[:-1]),
         ("weights", with_entry(0, 0.0)),
         ("weights", lambda w: 2 * w),
-        ("mixture", with_entry(0, -2.0)),
+        ("mixture", with_entry(0, -9.0)),
         ("progress", with_entry(0, -1)),
-        ("progress", with_entry(1, 10**9)),
+        ("progress", lambda a: np.append(a, 1)),
         ("pending", lambda p: np.zeros((500, 2))),
         ("pending", lambda p: np.full((1, 2), np.nan)),
         ("pending", lambda p: np.full((1, 2), np.inf)),

@@ -6,7 +6,7 @@ from scipy.stats import multivariate_t, t
 
 from core.families import DiagonalGaussian, Gaussian
 from core.families.base import Prior
-from core.families.student_nodes import most_freedom
+from core.families.student_nodes import most_freedom, stretch
 from core.statistics import Statistics
 
 M, COUNT = 3, 1.5
@@ -18,10 +18,12 @@ def nodes_of(family, n):
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, M)) @ np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 0.4]]) + 2
     statistics = Statistics(1, M, diagonal=family.diagonal)
-    statistics.add(np.ones((n, 1)), X)
+    for x in X:
+        statistics.insert(np.array([0]), x, np.zeros(M))
     unit = np.ones((1, M)) if family.diagonal else np.eye(M)[None]
+    count = np.array([COUNT])
     nodes = family(M).nodes(predictive=True)
-    nodes.update(statistics, Prior(COUNT, np.zeros((1, M)), unit, floor=0.01), np.array([0]))
+    nodes.update(statistics, Prior(count, np.zeros((1, M)), count, unit, floor=0.01), np.array([0]))
     total = n + COUNT
     mean = X.sum(0) / total
     covariance = ((X - mean).T @ (X - mean) + COUNT * (np.eye(M) + np.outer(mean, mean))) / total + 0.01 * np.eye(M)
@@ -61,6 +63,28 @@ def test_the_expected_log_density_is_that_of_drawn_features(family, n):
     assert given.log_density[0, 0] == pytest.approx(by_drawing.mean(), abs=5 * by_drawing.std() / np.sqrt(len(draws)))
     assert given.known[0, 0] == pytest.approx(t.logpdf(3.0, freedom, mean[0], np.sqrt(scale[0, 0])), rel=1e-9)
     np.testing.assert_allclose(given.mean[0, 0], np.median(draws[:, 1:], axis=0), atol=0.05)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("n", [8, 60])
+@pytest.mark.parametrize("first", [0.0, 3.0, 30.0])
+def test_the_variance_of_features_given_others_is_that_of_drawn_ones(family, n, first):
+    """With correlations it grows with how odd the known ones are; products of features know nothing of each other."""
+    nodes, mean, scale, freedom = nodes_of(family, n)
+    given = nodes.conditional(np.array([[first, np.nan, np.nan]]), np.array([False, True, True]))
+    draws = conditional_draws(family, first, mean, scale, freedom)[:, 1:]
+    np.testing.assert_allclose(given.variance[0, 0], draws.var(0), rtol=0.06)
+    if family.diagonal:
+        exact = np.diag(scale)[1:] * freedom / (freedom - 2)
+    else:
+        rest = np.diag(scale)[1:] - scale[1:, 0] ** 2 / scale[0, 0]
+        exact = rest * (freedom + (first - mean[0]) ** 2 / scale[0, 0]) / (freedom + 1 - 2)
+    np.testing.assert_allclose(given.variance[0, 0], exact, rtol=1e-9)
+
+
+def test_where_there_is_no_variance_one_is_made_up():
+    freedom = np.array([0.5, 1.0, 2.0, 3.0, 1e6])
+    np.testing.assert_allclose(stretch(freedom, np.ones((1, 5)), 1)[0], [1.5, 2.0, 3.0, 2.0, 1.0], rtol=1e-5)
 
 
 def conditional_draws(family, first, mean, scale, freedom, n=40_000):

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 
 from core import Detector, DetectorConfig, Records
 from core.arrays import BoolArray, FloatArray
+from core.growth import evidence
 from tests.oracle.naive import NaiveDetector
+from tests.oracle.naive_evidence import Searches
 
 TOLERANCE = 1e-9
 
@@ -24,21 +27,29 @@ class InStep:
     core: Detector = field(init=False)
 
     def __post_init__(self) -> None:
-        self.core = Detector(self.config)
+        self.core = without_supervision(Detector(self.config))
         self.records: dict[int, Records] = {}
+        self.oracle.density.searches = self.searches = Searches(evidence.best_hyperplane)
 
-    def run(self, X: FloatArray, labels: Labels, cuts: list[int] | None = None) -> None:
+    def run(
+        self, X: FloatArray, labels: Labels, cuts: list[int] | None = None, times: FloatArray | None = None
+    ) -> None:
         """The core gets the samples between cuts as one batch, one by one without cuts."""
-        cuts = list(range(len(X) + 1)) if cuts is None else cuts
+        with mock.patch.object(evidence, "best_hyperplane", self.searches.by_core):
+            self._run(X, labels, list(range(len(X) + 1)) if cuts is None else cuts, times)
+
+    def _run(self, X: FloatArray, labels: Labels, cuts: list[int], times: FloatArray | None) -> None:
         for start, stop in pairwise(cuts):
             self.feed_back([pair for k in range(start, stop) for pair in labels.get(k, [])])
-            self.observe(X[start:stop])
+            self.observe(X[start:stop], None if times is None else times[start:stop])
         self.feed_back([pair for k, pairs in labels.items() if k >= len(X) for pair in pairs])
         self.compare_costs()
 
-    def observe(self, X: FloatArray) -> None:
-        out = self.core.observe(X)
-        rows = [self.oracle.observe(x) for x in X]
+    def observe(self, X: FloatArray, times: FloatArray | None) -> None:
+        out = self.core.observe(X, times)
+        clock = [np.nan] * len(X) if times is None else times.tolist()
+        rows = [self.oracle.observe(x, time) for x, time in zip(X, clock, strict=True)]
+        assert not self.searches.made, "core made a search that the oracle did not"
         for i, row in enumerate(rows):
             self.records[row.seq] = out.records[i]
             assert (int(out.seq[i]), bool(out.ready[i])) == (row.seq, row.ready)
@@ -82,6 +93,13 @@ class InStep:
             close("best fixed threshold", len(self.oracle.rows), shown.best_fixed_threshold, best)
 
 
+def without_supervision(detector: Detector) -> Detector:
+    """The detector with its scores by all nodes of the one model, whatever labels say of them: the engine alone."""
+    detector._supervision._needed = False
+    detector._model._labelled = detector._model._log_weights = None
+    return detector
+
+
 def close(name: str, prefix: int, shown: object, expected: object) -> None:
     """Within 1e-9 * max(1, |v|); NaN equals NaN."""
     a, b = np.asarray(shown, float), np.asarray(expected, float)
@@ -98,7 +116,7 @@ def described(oracle: NaiveDetector) -> dict[str, list]:
     return {
         "parent": [None if node.parent is None else nodes.index(node.parent) for node in nodes],
         "level": [node.level for node in nodes],
-        "count": [len(node.counted()) for node in nodes],
+        "count": [oracle.density.total(node.counted) for node in nodes],
         "weight": oracle.density.alpha,
         "mean": [node.mean * scale + location for node in nodes],
         "covariance": [node.covariance * np.outer(scale, scale) for node in nodes],

@@ -7,7 +7,8 @@ import numpy as np
 
 from core.config import AffineScaling, DetectorConfig
 from tests.oracle.naive_density import NaiveDensity, Sample, Vector
-from tests.oracle.naive_threshold import NAIVE_THRESHOLDS
+from tests.oracle.naive_evidence import NaiveEvidence
+from tests.oracle.naive_threshold import NAIVE_THRESHOLDS, naive_threshold
 
 
 @dataclass
@@ -22,17 +23,20 @@ class Row:
     ready: bool = False
     label: int = 0
     learned: Sample | None = None
+    time: float = nan
+    level: float = 0.0
 
 
 class NaiveDetector:
     """Scaling, density and threshold; scores and thresholds in the user's units."""
 
-    density_type: type[NaiveDensity] = NaiveDensity
+    paper_density: type[NaiveDensity] = NaiveDensity
+    default_density: type[NaiveEvidence] = NaiveEvidence
     threshold_types = NAIVE_THRESHOLDS
 
     def __init__(self, config: DetectorConfig) -> None:
         self.config, self.m = config, config.n_features
-        self.density = self.density_type(config)
+        self.density = (self.paper_density if config.profile == "paper" else self.default_density)(config)
         self.rows: list[Row] = []
         self.ready = False
         if isinstance(config.scaling, AffineScaling):
@@ -43,14 +47,14 @@ class NaiveDetector:
     def begin(self, location: Vector, scale: Vector) -> None:
         self.ready, self.location, self.scale = True, location, scale
         self.log_volume = sum(log(s) for s in scale)
-        self.threshold = self.threshold_types[self.config.threshold](self.config, self.log_volume)
+        self.threshold = naive_threshold(self.config, self.log_volume, self.threshold_types)
 
     def scaled(self, x: Vector) -> Vector:
         return (x - self.location) / self.scale
 
-    def observe(self, x: Vector) -> Row:
+    def observe(self, x: Vector, time: float = nan) -> Row:
         """Score, decide, and only then learn; during the warm-up only keep."""
-        row = Row(len(self.rows) + 1, x)
+        row = Row(len(self.rows) + 1, x, time=time)
         self.rows.append(row)
         if self.ready:
             self.pass_by(row, decide=True)
@@ -61,11 +65,12 @@ class NaiveDetector:
         return row
 
     def pass_by(self, row: Row, *, decide: bool) -> None:
-        sample = self.density.examine(self.scaled(row.x))
+        sample = self.density.examine(self.scaled(row.x), row.time)
         score = self.log_volume - self.density.log_density(sample.log_densities)
         if decide:
             row.score, row.threshold, row.ready = score, self.threshold.value, True
             row.is_anomaly = score > row.threshold
+            row.level = self.threshold.level()
         self.threshold.see(score)
         if self.is_wanted(row):
             self.learn(row, sample)
@@ -98,7 +103,7 @@ class NaiveDetector:
             return "duplicate"
         if self.ready:
             if row.ready:
-                self.threshold.label(row.seq, row.score, row.label)
+                self.threshold.label(row.seq, row.score, row.label, row.level)
                 self.threshold_moved = True
             self.move_in_density(row)
         if row.label == 0:
@@ -108,7 +113,7 @@ class NaiveDetector:
     def move_in_density(self, row: Row) -> None:
         if row.learned is None:
             if self.is_wanted(row):
-                self.learn(row, self.density.examine(self.scaled(row.x)))
+                self.learn(row, self.density.examine(self.scaled(row.x), row.time))
         elif row.learned.void == self.is_wanted(row):
             (self.density.restore if row.learned.void else self.density.retract)(row.learned)
 

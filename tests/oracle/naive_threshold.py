@@ -2,20 +2,12 @@
 
 from itertools import pairwise
 from math import atan, exp, log, sqrt
+from statistics import median
 from sys import float_info
 
 from core.config import DetectorConfig
-from core.threshold import (
-    CAPACITY,
-    EARLY,
-    FENCE,
-    HALF_LIFE_LABELS,
-    LEARNING_RATE,
-    PRIOR_COUNT,
-    REFIT_EVERY,
-    TAILS,
-    WINDOW,
-)
+from core.scores import CAPACITY, EARLY, FENCE, HALF_LIFE_LABELS, WINDOW
+from core.threshold import FIT_SHARE, LEARNING_RATE, PRIOR_COUNT, RATE_PRIOR_COUNT, REFIT_EVERY, TAILS
 
 
 class NaiveFixed:
@@ -27,7 +19,11 @@ class NaiveFixed:
     def see(self, score: float) -> None:
         pass
 
-    def label(self, seq: int, score: float, label: int) -> None:
+    def level(self) -> float:
+        """From where the next score will be measured."""
+        return 0.0
+
+    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
         pass
 
     def refit(self) -> None:
@@ -47,7 +43,7 @@ class NaiveGradient(NaiveFixed):
     def value(self) -> float:
         return self.log_volume - log(self.tau)
 
-    def label(self, seq: int, score: float, label: int) -> None:
+    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
         """tau <- P_G(tau + alpha_t d C_d / (1 + exp((tau - p) d))), with p clipped to G."""
         if label == 0:
             return
@@ -68,7 +64,8 @@ class NaiveGradient(NaiveFixed):
 class NaiveHindsight(NaiveFixed):
     """The threshold that would have cost least on the labelled scores; before any, a quantile of the last scores.
 
-    Fitted anew after every call of feedback, and at every REFIT_EVERY-th score.
+    Fitted anew after every call of feedback, and at scores that become rarer: every step-th, step the largest power
+    of two up to REFIT_EVERY and a FIT_SHARE-th of their number.
     """
 
     def __init__(self, config: DetectorConfig, log_volume: float) -> None:
@@ -82,10 +79,13 @@ class NaiveHindsight(NaiveFixed):
     def see(self, score: float) -> None:
         self.recent = [*self.recent, score][-WINDOW:]
         self.n_seen += 1
-        if not self.labelled or self.n_seen % REFIT_EVERY == 0:
+        step = 1
+        while 2 * step <= min(self.n_seen // FIT_SHARE, REFIT_EVERY):
+            step *= 2
+        if self.n_seen % step == 0:
             self.refit()
 
-    def label(self, seq: int, score: float, label: int) -> None:
+    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
         """Replace what was said of the sample; 0 only takes it away."""
         self.labelled = [row for row in self.labelled if row[0] != seq]
         if label != 0:
@@ -146,7 +146,8 @@ class NaiveWeighted(NaiveHindsight):
     def best_cut(self) -> float:
         steps = self.denoised(self.steps())
         candidates = self.candidates([score for score, _ in steps])
-        costs = [self.cost_of(cut, steps) + self.prior_cost(cut) for cut, _ in candidates]
+        rate = self.rate()
+        costs = [self.cost_of(cut, steps) + self.prior_cost(cut, rate) for cut, _ in candidates]
         effective = self.cost_anomalous * self.cost_normal / (self.cost_anomalous + self.cost_normal)
         weights = [
             mass * exp(-LEARNING_RATE * (cost - min(costs)) / effective)
@@ -160,14 +161,26 @@ class NaiveWeighted(NaiveHindsight):
         raise AssertionError("the weights sum to their sum")
 
     def denoised(self, steps: list[tuple[float, float]]) -> list[tuple[float, float]]:
-        """Natarajan's correction of the normal steps, by the share of anomalies among the lowest quarter."""
-        if self.config.labels_trusted or len(steps) <= 20:
-            return steps
-        lowest = steps[: len(steps) // 4]
-        wrong = sum(1 for _, step in lowest if step > 0)
-        share = max(0.0, (wrong - 1) / (len(lowest) + 2))
+        """Natarajan's correction of the normal steps."""
+        share = self.false_share(steps)
         factor = (1 + share * self.cost_anomalous / self.cost_normal) / (1 - share)
         return [(score, step * factor if step < 0 else step) for score, step in steps]
+
+    def false_share(self, steps: list[tuple[float, float]]) -> float:
+        """The share of normals that are falsely labelled, by the share of anomalies among the lowest quarter."""
+        if self.config.labels_trusted or len(steps) <= 20:
+            return 0.0
+        lowest = steps[: len(steps) // 4]
+        wrong = sum(1 for _, step in lowest if step > 0)
+        return max(0.0, (wrong - 1) / (len(lowest) + 2))
+
+    def rate(self) -> float:
+        """The expected rate of anomalies, or that which the labels prove: known anomalies a sample, at most half."""
+        r, seqs = self.config.expected_anomaly_rate, [seq for seq, _, _, _ in self.labelled]
+        falsely_labelled = self.false_share(self.steps()) * len(seqs)
+        known = max(0.0, sum(1 for _, _, label, _ in self.labelled if label == 1) - falsely_labelled)
+        samples = max(seqs) - min(seqs) + 1
+        return min(0.5, max(r, (known + r * RATE_PRIOR_COUNT) / (samples + RATE_PRIOR_COUNT)))
 
     def candidates(self, scores: list[float]) -> list[tuple[float, float]]:
         """Cuts with their prior mass: one each between labelled scores, less as labels come at the tail ranks."""
@@ -176,17 +189,43 @@ class NaiveWeighted(NaiveHindsight):
         at_ranks = [(ordered[int(min(max((1 - u) * (n + 1) - 1, 0), n - 1))], mass) for u in TAILS.tolist()]
         return sorted([*((cut, 1.0) for cut in self.cuts_between(scores)), *at_ranks], key=lambda c: c[0])
 
-    def prior_cost(self, cut: float) -> float:
+    def prior_cost(self, cut: float, r: float) -> float:
         """Expected cost of PRIOR_COUNT pseudo-samples, anomalous with chance 1 / (1 + (u / r)^2) at tail rank u.
 
         With v the cut's own tail rank: C_1 times the integral of that chance over u > v, and C_-1 times the integral of
         what is left of 1 over u < v.
         """
-        r, n = self.config.expected_anomaly_rate, len(self.recent)
+        n = len(self.recent)
         v = (sum(1 for score in self.recent if score > cut) + 0.5) / (n + 1)
         missed = r * (atan(1 / r) - atan(v / r))
         falsely_flagged = v - r * atan(v / r)
         return PRIOR_COUNT * (self.cost_anomalous * missed + self.cost_normal * falsely_flagged)
+
+
+class NaiveRelative(NaiveFixed):
+    """Another rule on scores less the median of the WINDOW before each; the first, which has none, is left out."""
+
+    def __init__(self, rule: NaiveFixed) -> None:
+        self.rule = rule
+        self.seen: list[float] = []
+
+    def level(self) -> float:
+        return median(self.seen[-WINDOW:]) if self.seen else 0.0
+
+    @property
+    def value(self) -> float:
+        return min(self.level() + self.rule.value, float_info.max)
+
+    def see(self, score: float) -> None:
+        if self.seen:
+            self.rule.see(score - self.level())
+        self.seen.append(score)
+
+    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
+        self.rule.label(seq, score - level, label)
+
+    def refit(self) -> None:
+        self.rule.refit()
 
 
 NAIVE_THRESHOLDS = {
@@ -195,3 +234,10 @@ NAIVE_THRESHOLDS = {
     "hindsight": NaiveHindsight,
     "weighted": NaiveWeighted,
 }
+
+
+def naive_threshold(config: DetectorConfig, log_volume: float, types: dict[str, type] = NAIVE_THRESHOLDS) -> NaiveFixed:
+    """The rule that a config names."""
+    if config.drift_relative:
+        return NaiveRelative(types[config.threshold](config, 0.0))
+    return types[config.threshold](config, log_volume)

@@ -8,10 +8,12 @@ import pytest
 from bench.paper.streams import sine_band, three_gaussians
 from core import DetectorConfig
 from core.arrays import BoolArray, FloatArray
-from core.threshold import CAPACITY, WINDOW, threshold_of
+from core.scores import CAPACITY, WINDOW
+from core.threshold import threshold_of
 from tests.oracle.in_step import InStep, close, labels_at_once, labels_late
 from tests.oracle.naive import NaiveDetector
-from tests.oracle.naive_threshold import NAIVE_THRESHOLDS
+from tests.oracle.naive_evidence import NaiveEvidence
+from tests.oracle.naive_threshold import naive_threshold
 
 SEED = 20
 
@@ -38,10 +40,7 @@ def with_holes(stream: Stream, seed: int, share: float = 0.25) -> Stream:
 
 
 def with_repeats(stream: Stream) -> Stream:
-    """From the middle on every second sample is one of the first half again.
-
-    (Not earlier: the axis of a side that holds one value only is a rounding error, whose sign means nothing.)
-    """
+    """From the middle on every second sample is one of the first half again."""
     n = len(stream[0])
     kept = [k - n // 2 if k >= n // 2 and k % 2 else k for k in range(n)]
     return stream[0][kept], stream[1][kept]
@@ -50,6 +49,15 @@ def with_repeats(stream: Stream) -> Stream:
 def in_units(stream: Stream, *units: float) -> Stream:
     """The features in other units, and away from the origin."""
     return stream[0] * np.array(units) + 5 * np.array(units), stream[1]
+
+
+def with_outliers(stream: Stream, seed: int, share: float = 0.04) -> Stream:
+    """Some samples lie 1e3 to 1e15 away, and are anomalous."""
+    X, anomalous = stream[0].copy(), stream[1].copy()
+    rng = np.random.default_rng(seed)
+    far = rng.random(len(X)) < share
+    X[far] = rng.normal(size=(far.sum(), X.shape[1])) * 10.0 ** rng.uniform(3, 15, size=(far.sum(), 1))
+    return X, anomalous | far
 
 
 def first(stream: Stream, n: int) -> Stream:
@@ -101,11 +109,18 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "eg": {"mixture": "eg", **LIVELY},
     "hindsight": {"threshold": "hindsight", **FEW, **LIVELY},
     "ogd": {"threshold": "ogd", **FEW, "cost_false_negative": 2.0, "cost_false_positive": 0.5, **G},
+    "drift_relative": {"drift_relative": True, **FEW, **LIVELY},
+    "drift_relative, ogd": {"drift_relative": True, "threshold": "ogd", **FEW, **G},
     "fixed": {"threshold": "fixed", "threshold_value": 4.0, **FEW},
     "costs": {"cost_false_negative": 5.0, "expected_anomaly_rate": 0.2, "labels_trusted": True, **FEW},
     "long rounds": {"round_growth": 0.2, "max_round": 16, **LIVELY},
     "given scaling": {"scaling": {"location": [0.5, 0.5], "scale": [2.0, 0.5]}, **FEW},
     "even number of nodes": {"max_nodes": 6, **LIVELY},
+    "soft-Bayes": {"mixture": "soft_bayes", "xi": 0.5},
+    "scheduled": {"split": "scheduled", "beta": 1.5},
+    "both, eg": {"split": "both", "beta": 1.3, "mixture": "eg"},
+    "half-life": {"half_life_samples": 20.0, "split": "both", **LIVELY},
+    "paper, half-life": {**OPEN, "half_life_samples": 20.0},
     "long rounds, eg": {"round_growth": 0.2, "mixture": "eg"},
     "paper, diagonal": {**OPEN, "family": "gaussian_diagonal", **G},
     "paper, soft-Bayes": {**OPEN, "mixture": "soft_bayes", "threshold": "weighted"},
@@ -154,6 +169,60 @@ def test_batches_of_any_cut(name):
     InStep(config, NaiveDetector(config)).run(X, labels, cuts)
 
 
+@pytest.mark.parametrize(("m", "n"), [(1, 160), (2, 240), (3, 140), (5, 140)])
+@pytest.mark.parametrize("round_growth", [0.0, 0.08])
+def test_the_default_engine_at_every_prefix(round_growth, m, n):
+    """In rounds of one, and in longer ones; the tree is cut at least once."""
+    print(f"seed {SEED}")
+    config = DetectorConfig(n_features=m, round_growth=round_growth)
+    run = InStep(config, NaiveDetector(config))
+    run.run(clusters(SEED + 7, n, m)[0], {})
+    assert len(run.oracle.density.nodes) > 1
+
+
+@pytest.mark.parametrize("family", ["gaussian", "gaussian_diagonal"])
+@pytest.mark.parametrize("forgetting", [{}, {"half_life_samples": 60.0}], ids=["all", "half-life"])
+def test_gross_outliers_that_are_labelled_restored_and_withdrawn(family, forgetting):
+    """The statistics are those of a run that never saw what is retracted, tree and weights held."""
+    stream = with_outliers(first(three_gaussians(SEED + 8), 140), SEED)
+    config = config_for(stream, family=family, **forgetting, **LIVELY)
+    run = InStep(config, NaiveDetector(config))
+    run.run(stream[0], labels_late(stream[1], SEED, share=0.8))
+    assert len(run.oracle.density.nodes) > 1
+    assert any(s.void for s in run.oracle.density.samples)
+
+
+@pytest.mark.parametrize("profile", ["default", "paper"])
+def test_a_half_life_in_seconds_of_clocks_that_stand_still_and_go_back(profile):
+    X, anomalous = first(three_gaussians(SEED + 9), 120)
+    rng = np.random.default_rng(SEED)
+    times = 1.7e9 + np.cumsum(rng.choice([-20.0, 0.0, 1.0, 5.0, 90.0], size=len(X)))
+    config = config_for((X, anomalous), profile=profile, learn_from="all", half_life_seconds=300.0)
+    InStep(config, NaiveDetector(config)).run(X, labels_late(anomalous, SEED), times=times)
+
+
+@pytest.mark.parametrize("mixture", ["tree", "soft_bayes"])
+def test_a_full_tree_that_exchanges_pairs(mixture, monkeypatch):
+    """Without labels: a node that took its parent's place cannot give back what it learned elsewhere."""
+    given_up = []
+    for do in (NaiveEvidence.collapse, NaiveEvidence.lift):
+
+        def counted(self, *args, do=do):
+            given_up.append(do.__name__)
+            do(self, *args)
+
+        monkeypatch.setattr(NaiveEvidence, do.__name__, counted)
+    monkeypatch.setattr("core.growth.worth.MEMORY", 40.0)
+    monkeypatch.setattr("tests.oracle.naive_evidence.WORTH_MEMORY", 40.0)
+    rng = np.random.default_rng(5)
+    centers = [[0, 0], [4, 0], [0, 4], [4, 4], [-4, 0], [0, -4]]
+    X = np.concatenate([0.3 * rng.normal(size=(60, 2)) + center for center in centers])
+    config = DetectorConfig(n_features=2, max_nodes=7, mixture=mixture, round_growth=0.03)
+    InStep(config, NaiveDetector(config)).run(X, {})
+    assert len(given_up) > 1
+    assert "collapse" in given_up
+
+
 @pytest.mark.parametrize("learn_from", ["all", "decided_normal", "labelled_normal"])
 def test_labels_given_during_the_warm_up(learn_from):
     stream = first(three_gaussians(SEED + 6), 50)
@@ -161,24 +230,39 @@ def test_labels_given_during_the_warm_up(learn_from):
     InStep(config, NaiveDetector(config)).run(stream[0], labels_at_once(stream[1]))
 
 
-@pytest.mark.parametrize(("rule", "costs"), [("weighted", (4.0, 0.5)), ("hindsight", (1.0, 1.0))])
-def test_thresholds_over_more_scores_and_labels_than_they_keep(rule, costs):
+@pytest.mark.parametrize(
+    ("rule", "costs", "drift_relative"),
+    [
+        ("weighted", (4.0, 0.5), False),
+        ("weighted", (4.0, 0.5), True),
+        ("hindsight", (1.0, 1.0), False),
+        ("hindsight", (1.0, 1.0), True),
+        ("ogd", (2.0, 0.5), True),
+        ("fixed", (1.0, 1.0), True),
+    ],
+)
+def test_thresholds_over_more_scores_and_labels_than_they_keep(rule, costs, drift_relative):
     print(f"seed {SEED}")
     rng = np.random.default_rng(SEED)
-    settings = {"cost_false_negative": costs[0], "cost_false_positive": costs[1]}
+    settings = {"cost_false_negative": costs[0], "cost_false_positive": costs[1], "drift_relative": drift_relative}
+    if rule == "fixed":
+        settings["threshold_value"] = 2.0
     config = DetectorConfig(n_features=1, threshold=rule, **settings)
-    fast, naive = threshold_of(config, 0.0), NAIVE_THRESHOLDS[rule](config, 0.0)
+    fast, naive = threshold_of(config, 1.5), naive_threshold(config, 1.5)
     anomalous = rng.random(WINDOW + 300) < 0.2
     scores = np.round(rng.normal(size=len(anomalous)) + 2 * anomalous, 2)  # with ties
     assert len(scores) // 2 > CAPACITY
     for start in range(0, len(scores), 130):
-        burst = range(start, min(start + 130, len(scores)))
-        for score in scores[burst.start : burst.stop].tolist():
+        burst = slice(start, min(start + 130, len(scores)))
+        levels = fast.levels(scores[burst])
+        for score, level in zip(scores[burst].tolist(), levels.tolist(), strict=True):
+            close("level", start, level, naive.level())
             close("threshold", start, fast.pass_by(np.array([score])), [naive.value])
             naive.see(score)
-        for seq in burst[::2]:
+        for i in range(0, len(levels), 2):
             for threshold in (fast, naive):
-                threshold.label(seq, float(scores[seq]), 1 if anomalous[seq] else -1)
+                seq, label = start + i, 1 if anomalous[start + i] else -1
+                threshold.label(seq, float(scores[seq]), label, float(levels[i]))
         fast.settle()
         naive.refit()
         close("threshold", burst.stop, fast.value, naive.value)

@@ -8,6 +8,7 @@ from core import DetectorConfig
 from tests.oracle.in_step import InStep, labels_late
 from tests.oracle.naive import NaiveDetector
 from tests.oracle.naive_density import LEFT, RIGHT, NaiveDensity
+from tests.oracle.naive_evidence import NaiveEvidence
 from tests.oracle.naive_threshold import NAIVE_THRESHOLDS, NaiveGradient, NaiveWeighted
 
 SEED = 30
@@ -37,14 +38,13 @@ class OffsetToTheLetter(NaiveDensity):
 
 class WeightsAfterComponents(NaiveDensity):
     def move_weights(self, samples):
-        for sample in samples:
-            for i, side in sample.sides.items():
-                self.nodes[i].on_side[side].append(sample)
-        self.freeze(self.nodes)
+        for node in self.nodes:
+            node.counted += [s for s in samples if node.holds(s.value)]
+        self.freeze()
         for sample in samples:
             sample.log_densities = [self.node_log_density(node, sample.value) for node in self.nodes]
-            for i, side in sample.sides.items():
-                self.nodes[i].on_side[side].remove(sample)
+        for node in self.nodes:
+            node.counted = [s for s in node.counted if s not in samples]
         super().move_weights(samples)
 
 
@@ -53,15 +53,28 @@ class ThetaFixed(NaiveDensity):
         return 0.05
 
 
-class WeightsInHalves(NaiveDensity):
-    def share_weight(self, node, counts):
-        super().share_weight(node, [1, 1])
+class RetractsHalf(NaiveDensity):
+    """The sides of the 2-means keep what is retracted."""
+
+    def centroid(self, node, side):
+        gone = [s for s in node.counted if s.void]
+        for sample in gone:
+            sample.void = False
+        center = super().centroid(node, side)
+        for sample in gone:
+            sample.void = True
+        return center
 
 
-class HeirsKeepWhatIsRetracted(NaiveDensity):
-    def warm_start(self, child, samples, node):
-        super().warm_start(child, samples, node)
-        child.inherited = [Copied(s) for s in child.inherited]
+class SharesInHalves(NaiveEvidence):
+    def share_out(self, leaf, shares, at):
+        super().share_out(leaf, [0.5, 0.5], at)
+
+
+class HeirsKeepWhatIsRetracted(NaiveEvidence):
+    def start(self, child, candidate, side, own, leaf):
+        super().start(child, candidate, side, own, leaf)
+        child.counted = [Copied(s) for s in child.counted]
 
 
 class Copied:
@@ -69,9 +82,85 @@ class Copied:
 
     def __init__(self, sample):
         self.value, self.spread, self.void = sample.value, sample.spread, sample.void
+        self.ordinal, self.moment = sample.ordinal, sample.moment
 
 
-class FilledByExpectation(NaiveDensity):
+class HeirsLoseASample(NaiveEvidence):
+    def start(self, child, candidate, side, own, leaf):
+        super().start(child, candidate, side, own, leaf)
+        child.counted = child.counted[1:]
+
+
+class GaussianInPlaceOfStudent(NaiveEvidence):
+    def widen(self, node):
+        super().widen(node)
+        node.freedom = 1e6
+
+
+class OneStrength(NaiveEvidence):
+    def best_prior(self, n, scatter, variance, parent, mean_count):
+        scale = self.possible_scales(n, scatter, variance, parent)[0]
+        return self.log_evidence(n, scatter, scale, 4.0, mean_count), scale, 4.0
+
+
+class NoCorrelations(NaiveEvidence):
+    def possible_scales(self, n, scatter, variance, parent):
+        return super().possible_scales(n, scatter, variance, parent)[:1]
+
+
+class PlanesAreFree(NaiveEvidence):
+    def gain(self, leaf, left, right):
+        return super().gain(leaf, left, right) + 2.0
+
+
+class MeansCountAsOne(NaiveEvidence):
+    def log_evidence(self, n, S, T, a, k0):
+        return super().log_evidence(n, S, T, a, 1.0)
+
+
+class LooksLate(NaiveEvidence):
+    def is_due(self, node, new, growth):
+        return super().is_due(node, new, (growth[0] + 0.1, growth[1] + 0.1))
+
+
+class OddsUnclipped(NaiveEvidence):
+    def move_odds(self, samples):
+        for sample in samples:
+            sample.log_densities = [max(f, max(sample.log_densities) - 1) for f in sample.log_densities]
+        super().move_odds(samples)
+
+
+class OddsAfterComponents(NaiveEvidence):
+    def move_odds(self, samples):
+        for sample in samples:
+            sample.log_densities = [f + 0.01 * i for i, f in enumerate(sample.log_densities)]
+        super().move_odds(samples)
+
+
+class NothingIsDrawnIn(NaiveEvidence):
+    def drawn_in(self, x):
+        return x
+
+
+class WithoutFloor(NaiveEvidence):
+    floor = 0.0
+
+
+class FadesTooFast(NaiveEvidence):
+    def weight_of(self, moment):
+        return super().weight_of(moment) ** 1.01
+
+
+class PriorsFollowRetractions(NaiveEvidence):
+    """Tree, weights and priors stay when a sample goes."""
+
+    def set_void(self, sample, void):
+        super().set_void(sample, void)
+        self.choose_priors([node for node in self.nodes if sample in node.counted])
+        self.freeze()
+
+
+class FilledByExpectation(NaiveEvidence):
     """Shares by the expected density of the whole sample, which favours nodes that are narrow where it is missing."""
 
     def evidence_for_imputing(self, given):
@@ -93,17 +182,23 @@ class StepWithoutCost(NaiveGradient):
 
 
 class WithoutPrior(NaiveWeighted):
-    def prior_cost(self, cut):
+    def prior_cost(self, cut, r):
         return 0.0
+
+
+class RateAsExpected(NaiveWeighted):
+    def rate(self):
+        return self.config.expected_anomaly_rate
 
 
 def broken(density=NaiveDensity, threshold=None):
     """A detector type with another density, or another threshold whatever the config names."""
     rules = NAIVE_THRESHOLDS if threshold is None else dict.fromkeys(NAIVE_THRESHOLDS, threshold)
-    return type("Broken", (NaiveDetector,), {"density_type": density, "threshold_types": rules})
+    profile = "default" if issubclass(density, NaiveEvidence) else "paper"
+    return type("Broken", (NaiveDetector,), {f"{profile}_density": density, "threshold_types": rules})
 
 
-DEFAULT = {"warmup": 12, "expected_anomaly_rate": 0.2, "cost_false_negative": 3.0}
+DEFAULT = {"warmup": 12, "expected_anomaly_rate": 0.2, "cost_false_negative": 3.0, "split": "both", "beta": 1.5}
 PAPER = {"profile": "paper", "learn_from": "all", "cost_false_negative": 3.0, "cost_false_positive": 0.5}
 
 BROKEN = {
@@ -114,19 +209,42 @@ BROKEN = {
     "weights after components": (PAPER, broken(WeightsAfterComponents)),
     "theta fixed": (PAPER, broken(ThetaFixed)),
     "step without C_min": (PAPER, broken(threshold=StepWithoutCost)),
-    "weights in halves": (DEFAULT, broken(WeightsInHalves)),
+    "retracts half": (PAPER, broken(RetractsHalf)),
+    "shares in halves": (DEFAULT, broken(SharesInHalves)),
     "heirs keep what is retracted": (DEFAULT, broken(HeirsKeepWhatIsRetracted)),
+    "heirs lose a sample": (DEFAULT, broken(HeirsLoseASample)),
+    "Gaussian": (DEFAULT, broken(GaussianInPlaceOfStudent)),
+    "one strength": (DEFAULT, broken(OneStrength)),
+    "no correlations": (DEFAULT, broken(NoCorrelations)),
+    "planes are free": (DEFAULT, broken(PlanesAreFree)),
+    "means count as one": (DEFAULT, broken(MeansCountAsOne)),
+    "looks late": (DEFAULT, broken(LooksLate)),
+    "odds of near densities": (DEFAULT, broken(OddsUnclipped)),
+    "odds by other densities": (DEFAULT, broken(OddsAfterComponents)),
+    "nothing is drawn in": (DEFAULT, broken(NothingIsDrawnIn)),
+    "no floor": (DEFAULT, broken(WithoutFloor)),
+    "fades too fast": (DEFAULT | {"half_life_samples": 50.0}, broken(FadesTooFast)),
+    "priors follow retractions": (DEFAULT, broken(PriorsFollowRetractions)),
     "learn before score": (DEFAULT, LearnsBeforeItScores),
     "threshold without prior": (DEFAULT, broken(threshold=WithoutPrior)),
-    "filled by Bayes": (DEFAULT, broken(FilledByExpectation)),
+    "rate as expected": (DEFAULT | {"expected_anomaly_rate": 0.02}, broken(threshold=RateAsExpected)),
+    "filled by expectation": (DEFAULT, broken(FilledByExpectation)),
 }
+
+
+def stream():
+    """With holes, two gross outliers, and enough anomalies."""
+    X, anomalous = three_gaussians(SEED, 80)
+    X[np.arange(20, 80, 5), 0] = np.nan
+    X[[33, 58]] = [[300.0, -100.0], [-30.0, 50.0]]
+    anomalous[5::9] = True
+    return X, anomalous
 
 
 @pytest.mark.parametrize("rule", BROKEN)
 def test_a_broken_rule_is_noticed(rule):
     print(f"seed {SEED}")
-    X, anomalous = three_gaussians(SEED, 60)
-    X[np.arange(20, 60, 5), 0] = np.nan
+    X, anomalous = stream()
     settings, detector_type = BROKEN[rule]
     config = DetectorConfig(n_features=2, **settings)
     with pytest.raises(AssertionError):
@@ -135,7 +253,6 @@ def test_a_broken_rule_is_noticed(rule):
 
 @pytest.mark.parametrize("settings", [DEFAULT, PAPER], ids=["default", "paper"])
 def test_without_a_broken_rule_nothing_is_noticed(settings):
-    X, anomalous = three_gaussians(SEED, 60)
-    X[np.arange(20, 60, 5), 0] = np.nan
+    X, anomalous = stream()
     config = DetectorConfig(n_features=2, **settings)
     InStep(config, broken()(config)).run(X, labels_late(anomalous, SEED, share=0.9))

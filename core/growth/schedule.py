@@ -1,10 +1,6 @@
-"""When to split, and which node (Alg. 2's schedule)."""
+"""When to split (Alg. 2's schedule)."""
 
 from math import ceil
-
-import numpy as np
-
-from core.arrays import BoolArray, FloatArray
 
 
 def next_split(beta: float, n_learned: int) -> int:
@@ -29,10 +25,3 @@ def splits_due(beta: float, before: int, after: int) -> int:
     while (before := next_split(beta, before)) <= after:
         due += 1
     return due
-
-
-def most_separated(separation: FloatArray, eligible: BoolArray) -> int | None:
-    """The eligible node (N,) with the largest ratio of Alg. 2, or None if no node has two distinct centroids."""
-    ratio = np.where(eligible, separation, 0.0)
-    node = int(ratio.argmax())
-    return node if ratio[node] > 0 else None

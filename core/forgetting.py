@@ -1,0 +1,42 @@
+"""Forgetting: what a sample still counts, by the samples learned or the seconds gone since."""
+
+import numpy as np
+
+from core.arrays import FloatArray
+from core.config import DetectorConfig
+
+
+class Forgetting:
+    """A clock, and the half-life of what is learned on it; without a half-life everything counts for ever.
+
+    The clock counts learned samples, or the seconds of their timestamps; it never goes back.
+    """
+
+    def __init__(self, config: DetectorConfig) -> None:
+        self.in_seconds = config.half_life_seconds is not None
+        self.half_life = config.half_life_seconds or config.half_life_samples
+        self.now = -np.inf
+
+    def moments(self, ordinal: FloatArray, time: FloatArray) -> FloatArray:
+        """When samples of these ordinals and timestamps (n,) happen on the clock."""
+        return time if self.in_seconds else ordinal
+
+    def advance(self, moment: float) -> float:
+        """Move the clock on; what all that was learned before counts now, relative to what it did."""
+        before, self.now = self.now, max(self.now, moment)
+        if self.half_life is None or not np.isfinite(before):
+            return 1.0
+        return float(0.5 ** ((self.now - before) / self.half_life))
+
+    def weight(self, moment: FloatArray) -> FloatArray:
+        """What samples of these moments (n,) count now."""
+        if self.half_life is None:
+            return np.ones(len(moment))
+        weight: FloatArray = 0.5 ** np.maximum((self.now - moment) / self.half_life, 0.0)
+        return weight
+
+    def memory(self, n_learned: int) -> float:
+        """How many samples the statistics remember, at most."""
+        if self.half_life is None or self.in_seconds:
+            return n_learned
+        return min(n_learned, self.half_life / float(np.log(2.0)))

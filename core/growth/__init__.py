@@ -1,0 +1,1 @@
+"""How a tree grows: by the paper's schedule, or by evidence."""
