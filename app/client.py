@@ -23,8 +23,20 @@ Samples = Union[Sequence[Sample], "NDArray[np.float64]"]
 Label = Mapping[str, Any]
 
 
+class Explanation(msgspec.Struct, frozen=True):
+    """Why a sample was flagged: by feature, the nats it adds to the score and its expected value; the nearest node."""
+
+    contributions: dict[str, float | None]
+    expected: dict[str, float]
+    node: int
+    path: list[int]
+
+
 class Observed(msgspec.Struct, frozen=True):
-    """Answer to a batch of samples: columns with one entry a sample, None where there is nothing to say."""
+    """Answer to a batch of samples: columns with one entry a sample, None where there is nothing to say.
+
+    explanation is there if it was asked for, with entries for the flagged samples.
+    """
 
     score: list[float | None]
     threshold: list[float | None]
@@ -34,6 +46,7 @@ class Observed(msgspec.Struct, frozen=True):
     stream: str = ""
     seq: list[int] | None = None
     ids: list[str | None] | None = None
+    explanation: list[Explanation | None] | None = None
 
 
 class Feedback(msgspec.Struct, frozen=True):
@@ -55,6 +68,13 @@ class Feedback(msgspec.Struct, frozen=True):
     cost: float
     best_fixed_cost: float | None
     best_fixed_threshold: float | None
+    regret: float
+    precision: float | None
+    precision_low: float | None
+    precision_high: float | None
+    recall: float | None
+    recall_low: float | None
+    recall_high: float | None
     stream: str = ""
     dry_run: bool = False
 
@@ -134,6 +154,8 @@ class Client:
         explain: bool = False,
     ) -> Observed:
         """Post samples (None or NaN = missing) and get their scores and decisions; `learn=False` only scores them.
+
+        With `explain`, flagged samples come with what each feature adds to the score and what was expected instead.
 
         A float that JSON cannot carry raises ValueError: sent on, an infinity would look like a missing value.
         """

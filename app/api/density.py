@@ -10,6 +10,7 @@ from app.api.sample_bodies import read_points
 from app.api.service import service_of
 from app.security import Scope
 from app.streams.reading import log_density
+from app.streams.samples import feature_names
 from core import DetectorConfig
 
 GRID_SIZES = (2, 256, 64)
@@ -56,10 +57,7 @@ async def get_grid(request: Request) -> Response:
 
 def feature_in(query: dict[str, str], parameter: str, config: DetectorConfig) -> int:
     """Give the index of the feature that a parameter names; features without names go by their number from 0."""
-    if config.features is not None:
-        names = [feature.name for feature in config.features]
-    else:
-        names = [str(i) for i in range(config.n_features)]
+    names = feature_names(config)
     name = text_in(query, parameter)
     if name not in names:
         raise InvalidQuery(

@@ -1,35 +1,38 @@
 """POST /observe: score, decide, learn."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.bodies import media_type, read_body
-from app.api.problems import NotAvailable
 from app.api.queries import STREAM, flag_in, read_query, stream_in
 from app.api.routing import BYTES, JSON, NDJSON, Route, operation, ref
 from app.api.sample_bodies import read_batch
-from app.api.schemas import ObserveAnswer
+from app.api.schemas import Explanation, ObserveAnswer
 from app.api.service import Service, service_of
 from app.security import Scope
+from app.streams.explaining import Explained
 from app.streams.observing import Answer, Batch, observe
 from app.streams.reading import score
 
 _ENCODER = msgspec.json.Encoder()
+CONTRIBUTIONS_NOTE = "each is what the score falls by without the feature alone; they need not sum to the score"
 
 
 async def post_observe(request: Request) -> Response:
-    """Score a batch of samples and learn it, or with learn=false score it only."""
+    """Score a batch of samples and learn it, or with learn=false score it only; with explain=true say why."""
     service = service_of(request)
     query = read_query(request, "stream", "learn", "explain")
     stream, learn = stream_in(query), flag_in(query, "learn", default=True)
-    if flag_in(query, "explain", default=False):
-        raise NotAvailable("explain", "true", "false: explanations are not offered yet")
+    explain = flag_in(query, "explain", default=False)
     service.keys.permit(request, Scope.OBSERVE if learn else Scope.READ, stream)
     media = media_type(request, JSON, NDJSON, BYTES)
     body = await read_body(request, service.settings.max_body_bytes)
-    batch = read_batch(media, body, service.settings.max_batch_samples)
+    batch = replace(read_batch(media, body, service.settings.max_batch_samples), explain=explain)
     if learn:
         answer = await service.registry.shielded(learn_batch(service, stream, batch))
     else:
@@ -61,8 +64,24 @@ def encode(stream: str, answer: Answer, ids: tuple[str, ...], *, learn: bool) ->
             samples_needed=answer.samples_needed,
             ids=[client_id or None for client_id in ids] if ids else None,
             seq=answer.seq.tolist() if learn else UNSET,
+            explanation=explanations(answer),
+            explanation_note=UNSET if answer.explained is None else CONTRIBUTIONS_NOTE,
         )
     )
+
+
+def explanations(answer: Answer) -> list[Explanation | None] | UnsetType:
+    """Give the column of explanations, features by their names; none if they were not asked for."""
+    if answer.explained is None:
+        return UNSET
+    return [None if one is None else named(one, answer.features) for one in answer.explained]
+
+
+def named(explained: Explained, features: Sequence[str]) -> Explanation:
+    """Give an explanation by the names of the features."""
+    contributions = dict(zip(features, explained.contributions, strict=True))
+    expected = dict(zip(features, explained.expected, strict=True))
+    return Explanation(contributions, expected, explained.path[-1], explained.path)
 
 
 ROUTES = [
@@ -75,7 +94,7 @@ ROUTES = [
             query={
                 "stream": (STREAM, "the stream; it is created by its first samples"),
                 "learn": ({"type": "boolean", "default": True}, "false: score only, keep nothing"),
-                "explain": ({"type": "boolean", "default": False}, "not offered yet"),
+                "explain": ({"type": "boolean", "default": False}, "true: say of flagged samples why they are"),
             },
             body={
                 JSON: ref("ObserveBody"),

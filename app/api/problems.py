@@ -33,16 +33,10 @@ from app.streams.errors import (
 )
 from core import InvalidConfig, InvalidObservation, InvalidSnapshot, NotReady
 
-
-class NotAvailable(Refused):
-    """Something that this service does not offer."""
-
-
 TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidQuery: (400, "invalid_query", "A query parameter is not valid"),
     InvalidStreamId: (400, "invalid_stream_id", "The stream id is not valid"),
     InvalidJson: (400, "invalid_json", "The body is not valid JSON"),
-    NotAvailable: (400, "not_available", "This is not offered"),
     Unauthenticated: (401, "unauthenticated", "A valid key is needed"),
     CrossSite: (403, "cross_site", "A page of another site may not do this"),
     Forbidden: (403, "forbidden", "The key does not allow this"),

@@ -40,8 +40,23 @@ class ObserveLine(msgspec.Struct, forbid_unknown_fields=True):
     timestamp: Moment | UnsetType = UNSET
 
 
+class Explanation(msgspec.Struct):
+    """Why a sample was flagged, by the model that scored it; features without names go by their number from 0."""
+
+    contributions: Annotated[
+        dict[str, float | None],
+        Meta(description="nats by which the score falls without the feature; null where it is missing"),
+    ]
+    expected: Annotated[dict[str, float], Meta(description="mean of the feature given the others")]
+    node: Annotated[int, Meta(description="the nearest node of the model, by its share of the sample's density")]
+    path: Annotated[list[int], Meta(description="the nodes from the root down to that one")]
+
+
 class ObserveAnswer(msgspec.Struct, omit_defaults=True):
-    """Columns, one entry a sample; score (nats, high = anomalous) and threshold are null before the stream is ready."""
+    """Columns, one entry a sample; score (nats, high = anomalous) and threshold are null before the stream is ready.
+
+    With explain=true, explanation is null where a sample was not flagged, or its id repeats a request without explain.
+    """
 
     stream: str
     score: list[float | None]
@@ -51,6 +66,8 @@ class ObserveAnswer(msgspec.Struct, omit_defaults=True):
     samples_needed: Annotated[int, Meta(description="samples until the stream is ready")]
     ids: list[str | None] | None
     seq: list[int] | UnsetType = UNSET
+    explanation: list[Explanation | None] | UnsetType = UNSET
+    explanation_note: Annotated[str, Meta(description="how to read contributions")] | UnsetType = UNSET
 
 
 class LabelBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -92,6 +109,16 @@ class FeedbackAnswer(msgspec.Struct):
     cost: float
     best_fixed_cost: float | None
     best_fixed_threshold: float | None
+    regret: Annotated[float, Meta(description="cost beyond best_fixed_cost")]
+    precision: Annotated[float | None, Meta(description="true alarms among the labelled flagged samples")]
+    precision_low: Annotated[float | None, Meta(description="lower end of its 95 % interval")]
+    precision_high: float | None
+    recall: Annotated[
+        float | None,
+        Meta(description="estimated flagged share of all anomalies; null below 20 labels of unflagged samples"),
+    ]
+    recall_low: float | None
+    recall_high: float | None
 
 
 class DensityBody(msgspec.Struct, forbid_unknown_fields=True):

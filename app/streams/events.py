@@ -1,25 +1,31 @@
 """What a stream's log says: batches of samples and label events, as bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from app.streams.explaining import Explained
 from core import InvalidSnapshot, Records
 
 VERSION = 1
+NOTHING_EXPLAINED: Mapping[int, Explained] = {}
 
 Label = bool | None
 
 
 class BatchEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="batch"):
-    """Samples with the answers given to them; `at` is when, `timestamps` float64 epoch seconds or empty."""
+    """Samples with the answers given to them; `at` is when, `timestamps` float64 epoch seconds or empty.
+
+    `explained` holds by seq why samples were flagged, if that was asked for: a later model would say other things.
+    """
 
     version: int
     at: float
     records: bytes
     timestamps: bytes = b""
+    explained: dict[int, Explained] = {}
 
 
 class LabelEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="labels"):
@@ -40,10 +46,15 @@ class UnreadableEvent(ValueError):
     """Bytes in the log that this version of the service did not write."""
 
 
-def batch_body(records: Records, timestamps: npt.NDArray[np.float64] | None, at: float) -> bytes:
+def batch_body(
+    records: Records,
+    timestamps: npt.NDArray[np.float64] | None,
+    at: float,
+    explained: Mapping[int, Explained] = NOTHING_EXPLAINED,
+) -> bytes:
     """Write a batch."""
     stamps = b"" if timestamps is None else timestamps.astype("<f8").tobytes()
-    return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps))
+    return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps, dict(explained)))
 
 
 def label_body(records: Records, labels: Sequence[Label], at: float) -> bytes:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.storage.base import Entry, Store
 from app.streams.events import BatchEvent, read_event, read_records
+from app.streams.explaining import Explained
 from app.streams.stepping import slices
 from core import Records
 
@@ -29,6 +30,15 @@ class Ledger:
             return {}
         entries = await self.store.entries_holding(self.stream, wanted)
         return records_in(entries, wanted)
+
+    async def first_explanations(self, seqs: Iterable[int]) -> dict[int, Explained]:
+        """Give what was said of flagged samples when they were observed, for all batches that hold these seqs."""
+        found: dict[int, Explained] = {}
+        for entry in await self.store.entries_holding(self.stream, sorted(set(seqs))):
+            event = read_event(entry.body)
+            if isinstance(event, BatchEvent):
+                found.update(event.explained)
+        return found
 
     async def current_records(self, seqs: Iterable[int]) -> dict[int, Records]:
         """Give the records as they are now, after all labels so far; those trimmed are left out."""

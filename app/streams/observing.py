@@ -1,6 +1,6 @@
 """Observing a batch: known ids are answered again, new samples are scored, learned and logged."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +9,9 @@ import numpy.typing as npt
 from app.storage.base import Entry, Position
 from app.streams.errors import IdConflict, InvalidIds, UnknownStream, refuse_beyond
 from app.streams.events import batch_body
+from app.streams.explaining import Explained, explained_in
 from app.streams.opening import newest
-from app.streams.samples import Matrix, Samples
+from app.streams.samples import Matrix, Samples, feature_names
 from app.streams.session import Session
 from app.streams.state import StreamState
 from app.streams.stepping import FIRST_ROWS, observe_slices
@@ -22,16 +23,20 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Samples of one request; ids ("" for none) and timestamps are either empty or one a sample."""
+    """Samples of one request; ids ("" for none) and timestamps are either empty or one a sample.
+
+    explain asks why those that are flagged are.
+    """
 
     samples: Samples
     ids: tuple[str, ...] = ()
     timestamps: Times | None = None
+    explain: bool = False
 
 
 @dataclass(slots=True)
 class Answer:
-    """What is said of each sample, in columns."""
+    """What is said of each sample, in columns; explained is None if that was not asked for."""
 
     seq: npt.NDArray[np.int64]
     score: npt.NDArray[np.float64]
@@ -39,6 +44,8 @@ class Answer:
     is_anomaly: npt.NDArray[np.bool_]
     ready: npt.NDArray[np.bool_]
     samples_needed: int
+    explained: list[Explained | None] | None = None
+    features: Sequence[str] = ()
 
     @classmethod
     def blank(cls, n: int) -> "Answer":
@@ -84,25 +91,34 @@ async def observe_in(session: Session, state: StreamState, batch: Batch) -> Answ
     known = await known_rows(session, batch.ids, seqs)
     refuse_changed(X, batch.ids, known)
     if known:
-        answer = await complete(session, state, batch, X, known)
+        answer, explained = await complete(session, state, batch, X, known)
     else:
-        answer = Answer.of(await learn(session, state, batch, X, np.arange(len(X))))
+        records, explained = await learn(session, state, batch, X, np.arange(len(X)))
+        answer = Answer.of(records)
+    if batch.explain:
+        answer.explained = [explained.get(seq) for seq in answer.seq.tolist()]
+        answer.features = feature_names(state.detector.config)
     answer.samples_needed = state.detector.samples_needed
     return answer
 
 
 async def complete(
     session: Session, state: StreamState, batch: Batch, X: Matrix, known: Mapping[int, Records]
-) -> Answer:
-    """Answer known rows from their records, and learn the others."""
+) -> tuple[Answer, Mapping[int, Explained]]:
+    """Answer known rows from their records, and learn the others; with what is explained, by seq."""
     new = np.array([row for row in range(len(X)) if row not in known], dtype=np.intp)
     answer = Answer.blank(len(X))
     for row, record in known.items():
         answer.put(np.array([row]), record)
+    explained: dict[int, Explained] = {}
+    if batch.explain:
+        explained |= await session.ledger.first_explanations(int(record.seq[0]) for record in known.values())
     if len(new):
-        answer.put(new, await learn(session, state, batch, X[new], new))
+        records, newly = await learn(session, state, batch, X[new], new)
+        answer.put(new, records)
+        explained |= newly
     session.metrics.samples.labels("repeated").inc(len(known))
-    return answer
+    return answer, explained
 
 
 def matrix_of(session: Session, batch: Batch, config: DetectorConfig) -> Matrix:
@@ -146,26 +162,26 @@ def refuse_changed(X: Matrix, ids: tuple[str, ...], known: Mapping[int, Records]
         raise IdConflict(f"ids[{row}]", ids[row])
 
 
-async def learn(session: Session, state: StreamState, batch: Batch, X: Matrix, rows: Rows) -> Records:
-    """Score and learn new samples, and log them."""
+async def learn(
+    session: Session, state: StreamState, batch: Batch, X: Matrix, rows: Rows
+) -> tuple[Records, Mapping[int, Explained]]:
+    """Score and learn new samples, and log them; with what is explained, by seq."""
     times = None if batch.timestamps is None else batch.timestamps[rows]
     if times is not None:
         now, allowance = session.clock.now(), session.settings.timestamp_allowance_seconds
         check_timestamps(times, rows, state.newest_timestamp, now, allowance)
     # an error in the first slice has changed nothing; from then on the engine is ahead of the log
-    records = [state.detector.observe(X[:FIRST_ROWS]).records]
+    observed = [state.detector.observe(X[:FIRST_ROWS], explain=batch.explain)]
     with session.ahead_of_log():
-        records += await observe_slices(state.detector, X[FIRST_ROWS:])
+        observed += await observe_slices(state.detector, X[FIRST_ROWS:], explain=batch.explain)
+        records = [out.records for out in observed]
         learned = Records.concatenate(records) if len(records) > 1 else records[0]
+        explained = explained_in(observed)
         ids = tuple(batch.ids[row] for row in rows) if batch.ids else ()
-        await session.append(state, batch_entry(learned, ids, times, session.clock.steady()), {})
+        body = batch_body(learned, times, session.clock.steady(), explained)
+        position = Position(int(learned.seq[-1]), 0)
+        await session.append(state, Entry(position, body, int(learned.seq[0]), ids), {})
     state.newest_timestamp = newest(state.newest_timestamp, times)
     session.metrics.samples.labels("learned").inc(len(learned))
     session.metrics.flags.inc(int(learned.is_anomaly.sum()))
-    return learned
-
-
-def batch_entry(records: Records, ids: tuple[str, ...], times: Times | None, at: float) -> Entry:
-    """Give the log's entry of a batch."""
-    position = Position(int(records.seq[-1]), 0)
-    return Entry(position, batch_body(records, times, at), int(records.seq[0]), ids)
+    return learned, explained

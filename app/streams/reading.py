@@ -2,11 +2,16 @@
 
 from typing import Any
 
+import numpy as np
+
 from app.storage.base import StoreUnavailable
+from app.streams.explaining import explained_of
 from app.streams.observing import Answer, Batch, matrix_of
+from app.streams.samples import Matrix, feature_names
 from app.streams.session import Session
 from app.streams.state import costs_of
-from app.streams.stepping import score_slices
+from app.streams.stepping import score_slices, slices
+from core import Detector
 
 
 async def score(session: Session, batch: Batch) -> Answer:
@@ -15,13 +20,25 @@ async def score(session: Session, batch: Batch) -> Answer:
     X = matrix_of(session, batch, detector.config)
     answer = Answer.blank(len(X))
     answer.samples_needed = detector.samples_needed
+    if batch.explain:
+        answer.explained, answer.features = [None] * len(X), feature_names(detector.config)
     if detector.ready:
-        answer.score = await score_slices(detector, X)
         answer.threshold[:] = detector.threshold
-        answer.is_anomaly = answer.score > answer.threshold
         answer.ready[:] = True
+        async for part in slices(len(X)):
+            score_part(detector, X, part, answer)
     session.metrics.samples.labels("scored").inc(len(X))
     return answer
+
+
+def score_part(detector: Detector, X: Matrix, part: slice, answer: Answer) -> None:
+    """Score some of the samples, and explain those that are flagged before the model moves on."""
+    answer.score[part] = detector.score(X[part])
+    answer.is_anomaly[part] = answer.score[part] > answer.threshold[part]
+    if answer.explained is not None:
+        rows = part.start + np.flatnonzero(answer.is_anomaly[part])
+        for row, explained in zip(rows, explained_of(detector.explain(X[rows])), strict=True):
+            answer.explained[row] = explained
 
 
 async def log_density(session: Session, batch: Batch) -> list[float]:

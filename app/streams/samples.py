@@ -118,6 +118,13 @@ class BinarySamples:
         return with_some_value(X, "samples")
 
 
+def feature_names(config: DetectorConfig) -> list[str]:
+    """Give the names of a stream's features; those without go by their number from 0."""
+    if config.features is not None:
+        return [feature.name for feature in config.features]
+    return [str(i) for i in range(config.n_features)]
+
+
 def refuse_width(rows: Sequence[Sequence[Value]], width: int, field: str) -> None:
     """Raise InvalidSamples for the first row of another width."""
     for i, row in enumerate(rows):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core import Detector, Records
-from core.detector import Feedback
+from core.detector import Feedback, Observation
 
 FIRST_ROWS = 16
 MOST_ROWS = 256
@@ -29,9 +29,9 @@ async def slices(n: int) -> AsyncIterator[slice]:
         size = max(1, size // 2) if perf_counter() - began > SLICE_SECONDS else min(2 * size, MOST_ROWS)
 
 
-async def observe_slices(detector: Detector, X: npt.NDArray[np.float64]) -> list[Records]:
+async def observe_slices(detector: Detector, X: npt.NDArray[np.float64], *, explain: bool = False) -> list[Observation]:
     """Observe samples (n, m)."""
-    return [detector.observe(X[part]).records async for part in slices(len(X))]
+    return [detector.observe(X[part], explain=explain) async for part in slices(len(X))]
 
 
 async def feedback_slices(detector: Detector, records: Records, labels: Sequence[bool | None]) -> Feedback:

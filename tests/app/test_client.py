@@ -40,6 +40,13 @@ LABELLED = {
     "cost": 1.0,
     "best_fixed_cost": None,
     "best_fixed_threshold": None,
+    "regret": 1.0,
+    "precision": None,
+    "precision_low": None,
+    "precision_high": None,
+    "recall": 0.5,
+    "recall_low": 0.25,
+    "recall_high": 0.75,
 }
 BUSY = {"code": "store_unavailable", "detail": "the store is down", "status": 503}
 
@@ -209,3 +216,14 @@ def test_a_strange_stream_id_stays_one_part_of_the_path() -> None:
     with pytest.raises(ApiError):
         script.client().get("../density?x=1")
     assert script.requests[0].url.raw_path == b"/streams/..%2Fdensity%3Fx%3D1"
+
+
+def test_an_explanation_is_read_by_feature() -> None:
+    one = {"contributions": {"cpu": 9.5, "mem": None}, "expected": {"cpu": 0.3, "mem": 2.0}, "node": 4, "path": [0, 4]}
+    script = Script(ok({**OBSERVED, "explanation": [None, one], "explanation_note": "how to read it"}))
+    observed = script.client().observe("s", [[1.0, 2.0], [9.0, None]], explain=True)
+    assert observed.explanation is not None
+    assert observed.explanation[0] is None
+    assert observed.explanation[1] is not None
+    assert observed.explanation[1].contributions == {"cpu": 9.5, "mem": None}
+    assert observed.explanation[1].path == [0, 4]

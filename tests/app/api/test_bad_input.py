@@ -273,7 +273,7 @@ async def test_stream_ids_that_can_be(service, stream):
         ("POST", "/observe?stream=s&learn=False", "learn"),
         ("POST", "/observe?stream=s&learn=", "learn"),
         ("POST", "/observe?stream=s&learn=true&learn=true", "learn"),
-        ("POST", "/observe?stream=s&explain=true", "explain"),
+        ("POST", "/observe?stream=s&explain=1", "explain"),
         ("POST", "/feedback?stream=s&dry_run=yes", "dry_run"),
         ("POST", "/feedback", "stream"),
         ("POST", "/density?stream=s&learn=true", "learn"),

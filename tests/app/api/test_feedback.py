@@ -26,6 +26,23 @@ async def test_the_truth_moves_the_threshold_and_the_counts(observed):
     assert described["costs"]["misses"] == 1
 
 
+async def test_rates_and_regret_are_told_in_both_answers(observed):
+    flagged = (await observed.observe([[60.0, -60.0]]))["seq"][0]
+    answer = await observed.feedback({"seq": flagged, "anomaly": False}, {"id": "i50", "anomaly": True})
+    assert (answer["precision"], answer["precision_low"]) == (0.0, 0.0)
+    assert 0 < answer["precision_high"] < 1
+    assert answer["regret"] == answer["cost"] - answer["best_fixed_cost"]
+    assert [answer[name] for name in ("recall", "recall_low", "recall_high")] == [None] * 3
+    described = await observed.accepted("GET", "/streams/s")
+    assert set(described["costs"]) < set(answer)
+    assert all(answer[name] == value for name, value in described["costs"].items())
+
+
+async def test_before_any_label_rates_are_null_and_there_is_no_regret(observed):
+    costs = (await observed.accepted("GET", "/streams/s"))["costs"]
+    assert (costs["precision"], costs["recall"], costs["regret"]) == (None, None, 0.0)
+
+
 async def test_the_threshold_is_told_before_and_after(observed):
     detector = Detector(DetectorConfig(n_features=2))
     seen = detector.observe(blobs(60)).records[40:60]
