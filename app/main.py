@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from fastapi import FastAPI
@@ -13,6 +12,7 @@ from app.api.problems import handle_problems
 from app.api.routing import Route, components
 from app.api.schemas import DOCUMENTED
 from app.api.service import Service
+from app.build import installed_version
 from app.metrics import Metrics
 from app.security import KeyRing
 from app.settings import Settings
@@ -69,11 +69,3 @@ class ItanApp(FastAPI):
             document.setdefault("components", {}).setdefault("schemas", {}).update(components(DOCUMENTED))
         assert self.openapi_schema is not None
         return self.openapi_schema
-
-
-def installed_version() -> str:
-    """Give the version of this service."""
-    try:
-        return version("itan")
-    except PackageNotFoundError:
-        return "unknown"

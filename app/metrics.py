@@ -8,6 +8,7 @@ OTHER = "other"
 STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx")
 SAMPLE_OUTCOMES = ("learned", "repeated", "scored")
 LABEL_OUTCOMES = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
+MISMATCHES = ("version", "other")
 STORE_ERRORS = ("unavailable", "stale", "missing", "corrupt")
 LATENCY_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
@@ -30,7 +31,11 @@ class Metrics:
         self.labels = self._counter("labels", "labels by what became of them, each sample once a request", "outcome")
         self.snapshots = self._counter("snapshots", "snapshots stored")
         self.snapshot_failures = self._counter("snapshot_failures", "snapshots that could not be stored")
-        self.replay_mismatches = self._counter("replay_mismatches", "replayed scores that differ from the logged ones")
+        self.replay_mismatches = self._counter(
+            "replay_mismatches",
+            "replayed samples that differ from the log in score or threshold, by whether another version logged them",
+            "reason",
+        )
         self.store_errors = self._counter("store_errors", "requests that failed on the store, by reason", "reason")
         self.open_streams = self._gauge("open_streams", "streams in memory")
         self.snapshot_age = self._gauge(
@@ -40,6 +45,7 @@ class Metrics:
         self._fill(self.samples, SAMPLE_OUTCOMES)
         self._fill(self.labels, LABEL_OUTCOMES)
         self._fill(self.store_errors, STORE_ERRORS)
+        self._fill(self.replay_mismatches, MISMATCHES)
         self._routes: dict[tuple[str, str], dict[str, Counter]] = {}
         self._latencies: dict[str, Histogram] = {}
         self.know_routes([(OTHER, OTHER)])

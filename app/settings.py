@@ -53,6 +53,7 @@ class Settings(BaseSettings):
     timestamp_allowance_seconds: float = Field(
         3600.0, ge=0, allow_inf_nan=False, description="how far a sample's timestamp may lie before the newest one"
     )
+    strict_replay: bool = Field(False, description="refuse a stream whose replayed scores differ from the logged ones")
     shutdown_seconds: Seconds = Field(20.0, description="time for running requests and snapshots at shutdown")
 
     @property

@@ -24,6 +24,7 @@ from app.streams.errors import (
     InvalidStreamId,
     InvalidTimestamps,
     Refused,
+    ReplayMismatch,
     Stopping,
     StreamAppeared,
     StreamExists,
@@ -69,7 +70,8 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     ),
     StaleWriter: (503, "stream_moved", "Another writer moved the stream on; nothing was changed"),
     StreamAppeared: (503, "stream_moved", "Another writer moved the stream on; nothing was changed"),
-    StoreCorrupt: (500, "store_corrupt", "What the store holds of the stream is damaged"),
+    ReplayMismatch: (503, "replay_mismatch", "The stream's log does not replay to the scores that it holds"),
+    StoreCorrupt: (500, "store_corrupt", "What the store holds of the stream cannot be read"),
     Stopping: (503, "stopping", "The service is shutting down"),
     Exception: (500, "internal_error", "The service failed"),
 }

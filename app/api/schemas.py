@@ -142,6 +142,10 @@ class StreamDescription(msgspec.Struct):
     samples_needed: int
     threshold: float | None
     costs: dict[str, float | None]
+    replay_mismatches: Annotated[
+        dict[str, int],
+        Meta(description="samples that a replay of the log scored otherwise: logged by another version, or not"),
+    ]
     storage: dict[str, int] | None
 
 

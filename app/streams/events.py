@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from app.build import BUILD
 from core import InvalidSnapshot, Records
 
 VERSION = 1
@@ -14,12 +15,16 @@ Label = bool | None
 
 
 class BatchEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="batch"):
-    """Samples with the answers given to them; `at` is when, `timestamps` float64 epoch seconds or empty."""
+    """Samples with the answers given to them; `at` is when, `timestamps` float64 epoch seconds or empty.
+
+    `build` is what computed the answers; early versions did not say.
+    """
 
     version: int
     at: float
     records: bytes
     timestamps: bytes = b""
+    build: str = ""
 
 
 class LabelEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="labels"):
@@ -43,7 +48,7 @@ class UnreadableEvent(ValueError):
 def batch_body(records: Records, timestamps: npt.NDArray[np.float64] | None, at: float) -> bytes:
     """Write a batch."""
     stamps = b"" if timestamps is None else timestamps.astype("<f8").tobytes()
-    return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps))
+    return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps, BUILD))
 
 
 def label_body(records: Records, labels: Sequence[Label], at: float) -> bytes:

@@ -47,6 +47,7 @@ async def describe(session: Session) -> dict[str, Any]:
         "samples_needed": detector.samples_needed,
         "threshold": detector.threshold,
         "costs": costs_of(detector),
+        "replay_mismatches": state.replay_mismatches,
         "storage": await storage(session),
     }
 

@@ -57,7 +57,7 @@ class Session:
     async def state(self) -> StreamState:
         """Give the state as of the log's head, for a change; UnknownStream if there is none."""
         if self._state is None or not self._current:
-            self._place(await Opening(self.store, self.stream, self.metrics).state())
+            self._place(await self._opening().state())
         if self._state is None:
             raise UnknownStream(self.stream)
         return self._state
@@ -76,6 +76,9 @@ class Session:
                     raise
                 self._retry_at = self.clock.monotonic() + RETRY_SECONDS
                 return self._state
+
+    def _opening(self) -> Opening:
+        return Opening(self.store, self.stream, self.metrics, self.settings.strict_replay)
 
     def _place(self, state: StreamState | None) -> None:
         self._state, self._current = state, True

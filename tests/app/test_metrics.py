@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from app.metrics import LABEL_OUTCOMES, SAMPLE_OUTCOMES, STATUS_CLASSES, STORE_ERRORS
+from app.metrics import LABEL_OUTCOMES, MISMATCHES, SAMPLE_OUTCOMES, STATUS_CLASSES, STORE_ERRORS
 from app.storage.base import StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.labelling import OUTCOMES
@@ -25,7 +25,9 @@ async def test_everything_is_there_at_zero_from_the_start(service):
         assert await service.metric("itan_store_errors_total", reason=reason) == 0
     for status in STATUS_CLASSES:
         assert await service.metric("itan_requests_total", route="/observe", method="POST", status_class=status) == 0
-    for name in ("flags_total", "snapshot_failures_total", "replay_mismatches_total", "open_streams"):
+    for reason in MISMATCHES:
+        assert await service.metric("itan_replay_mismatches_total", reason=reason) == 0
+    for name in ("flags_total", "snapshot_failures_total", "open_streams"):
         assert await service.metric(f"itan_{name}") == 0
 
 

@@ -70,7 +70,7 @@ class Caller:
         assert self.until_accepted(self.label).json()["outcome"] in (["applied"], ["duplicate"])
         assert self.http.get("/streams/s").json()["n_seen"] == self.acknowledged
         assert self.http.get("/readyz").json()["store"] == "available"
-        assert "itan_replay_mismatches_total 0.0" in self.http.get("/metrics").text
+        assert 'itan_replay_mismatches_total{reason="other"} 0.0' in self.http.get("/metrics").text
 
     def until_accepted(self, call: Callable[[], httpx2.Response]) -> httpx2.Response:
         """Try until the store is back: the first tries may find connections that are not."""

@@ -1,5 +1,4 @@
 import asyncio
-import logging
 
 import pytest
 
@@ -189,37 +188,6 @@ async def test_a_damaged_log_is_an_error_and_never_a_fresh_stream():
     async with Service(store) as service:
         problem = await service.refused("POST", "/observe?stream=s", 500, "store_corrupt", json={"samples": [[1, 2]]})
         assert "1" in problem["detail"]
-
-
-async def test_other_scores_on_replay_are_counted_and_the_stream_goes_on(caplog):
-    caplog.set_level(logging.ERROR)
-    store = MemoryStore()
-    async with Service(store) as service:
-        await service.observe(blobs(40))
-        await service.observe([[1.0, 1.0]])
-        await service.crash()
-    entry = store._streams["s"].log[1]
-    other = Service()
-    async with other:
-        await other.observe(blobs(40))
-        await other.observe([[1.5, 1.0]])
-        records = other.store._streams["s"].log[1].body
-    store._streams["s"].log[1] = type(entry)(
-        entry.position, with_other_x(entry.body, records), entry.first_seq, entry.ids
-    )
-    async with Service(store) as service:
-        assert (await service.observe([[1.0, 1.0]]))["seq"] == [42]
-        assert await service.metric("itan_replay_mismatches_total") == 1
-
-
-def with_other_x(body: bytes, other: bytes) -> bytes:
-    """Give a batch the samples of another, so that its scores no longer belong to them."""
-    from app.streams.events import batch_body, read_event, read_records
-
-    records, foreign = (read_records(read_event(b).records) for b in (body, other))
-    rows = records.rows.copy()
-    rows["x"] = foreign.x
-    return batch_body(type(records)(rows), None, 0.0)
 
 
 async def test_shutdown_stores_snapshots_and_ends_in_time():
