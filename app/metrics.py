@@ -9,7 +9,7 @@ STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx")
 SAMPLE_OUTCOMES = ("learned", "repeated", "scored")
 LABEL_OUTCOMES = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
 MISMATCHES = ("version", "other")
-STORE_ERRORS = ("unavailable", "stale", "missing", "corrupt")
+STORE_ERRORS = ("unavailable", "stale", "missing", "corrupt", "elsewhere")
 LATENCY_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -35,6 +35,9 @@ class Metrics:
             "replay_mismatches",
             "replayed samples that differ from the log in score or threshold, by whether another version logged them",
             "reason",
+        )
+        self.setbacks = self._counter(
+            "store_setbacks", "streams that the store gave back older than it had acknowledged"
         )
         self.store_errors = self._counter("store_errors", "requests that failed on the store, by reason", "reason")
         self.open_streams = self._gauge("open_streams", "streams in memory")

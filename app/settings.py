@@ -6,6 +6,8 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.storage.base import Durability
+
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -29,7 +31,18 @@ class Settings(BaseSettings):
         "sqlite:///itan.db",
         min_length=1,
         repr=False,
-        description="where streams are kept: memory://, sqlite:///file or redis://host",
+        description="where streams are kept, as a URL: SQLite, Redis, Sentinel, Cluster or memory",
+    )
+    durability: Durability = Field(
+        Durability.PROCESS, description="what an acknowledged event survives: process, fsync or replicas"
+    )
+    worker: str = Field(
+        "",
+        max_length=200,
+        description="this worker's name: a restart under it takes its streams back at once; empty: a new one",
+    )
+    lease_seconds: float = Field(
+        5.0, ge=0.1, le=3600, description="how long a worker that has died keeps its streams from the others"
     )
     api_keys: SecretStr = Field(
         SecretStr(""),

@@ -61,6 +61,7 @@ def encode(stream: str, answer: Answer, ids: tuple[str, ...], *, learn: bool) ->
             samples_needed=answer.samples_needed,
             ids=[client_id or None for client_id in ids] if ids else None,
             seq=answer.seq.tolist() if learn else UNSET,
+            as_of_seq=UNSET if learn else answer.as_of_seq,
         )
     )
 

@@ -18,6 +18,9 @@ ClientId = Annotated[
     ),
 ]
 Seq = Annotated[int, Meta(ge=1, le=MAX_SEQ)]
+AsOfSeq = Annotated[
+    int, Meta(description="the newest sample that the answer knows of; another worker may have gone on")
+]
 Moment = float | Annotated[datetime, Meta(tz=True, description="RFC 3339 with offset")]
 ArraySample = list[float | None]
 NamedSample = dict[str, float | None]
@@ -51,6 +54,7 @@ class ObserveAnswer(msgspec.Struct, omit_defaults=True):
     samples_needed: Annotated[int, Meta(description="samples until the stream is ready")]
     ids: list[str | None] | None
     seq: list[int] | UnsetType = UNSET
+    as_of_seq: AsOfSeq | UnsetType = UNSET
 
 
 class LabelBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -104,6 +108,7 @@ class DensityAnswer(msgspec.Struct):
     """Log densities at the points, in nats and the units of the samples."""
 
     stream: str
+    as_of_seq: AsOfSeq
     log_density: list[float]
 
 
@@ -111,6 +116,7 @@ class Model(msgspec.Struct):
     """The learned density."""
 
     stream: str
+    as_of_seq: AsOfSeq
     n_seen: int
     n_learned: int
     nodes: list[dict[str, Any]]
@@ -122,6 +128,7 @@ class DensityGrid(msgspec.Struct):
     """Log density over two features; log_density[i][j] is at y_values[i], x_values[j]."""
 
     stream: str
+    as_of_seq: AsOfSeq
     x: str
     y: str
     x_values: list[float]
@@ -136,6 +143,7 @@ class StreamDescription(msgspec.Struct):
     config: dict[str, Any]
     n_seen: int
     next_seq: int
+    as_of_seq: AsOfSeq
     oldest_seq: int
     newest_timestamp: float | None
     ready: bool

@@ -37,11 +37,17 @@ async def put_stream(request: Request) -> Response:
     service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
     read_query(request)
     media_type(request, JSON)
-    body = await read_body(request, service.settings.max_body_bytes)
+    config = await read_config(request)
+    is_new = await service.registry.shielded(create_stream(service, stream, config))
+    return await described(service, stream, 201 if is_new else 200)
+
+
+async def read_config(request: Request) -> DetectorConfig:
+    """Read a body that is a stream's config."""
+    body = await read_body(request, service_of(request).settings.max_body_bytes)
     given = decode(_CONFIG, body)
     read_names(body)
-    is_new = await service.registry.shielded(create_stream(service, stream, DetectorConfig.from_dict(given)))
-    return await described(service, stream, 201 if is_new else 200)
+    return DetectorConfig.from_dict(given)
 
 
 async def create_stream(service: Service, stream: str, config: DetectorConfig) -> bool:
@@ -91,7 +97,7 @@ async def get_export(request: Request) -> Response:
     service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
     read_query(request)
     async with service.registry.changing(stream) as session:
-        body = (await session.state()).to_bytes()
+        body = (await session.latest()).to_bytes()
     return Response(body, media_type=BYTES, headers={"Content-Disposition": 'attachment; filename="stream.itan"'})
 
 

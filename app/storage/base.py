@@ -130,6 +130,14 @@ class StreamSize:
     snapshot_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """The streams whose leases are lost, and those that are kept but that another worker has asked for meanwhile."""
+
+    lost: set[str]
+    wanted: set[str]
+
+
 class Store(Protocol):
     """Keeps a snapshot, a log, an index of client ids and the labelled records of every stream.
 
@@ -158,8 +166,8 @@ class Store(Protocol):
         Raises LeaseHeld; an owner of the same name gets it at once.
         """
 
-    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
-        """Let leases end later, also ones that have ended if nobody came since; name the streams that are lost."""
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
+        """Let leases end later, also ones that have ended if nobody came since."""
 
     async def release(self, tokens: Mapping[str, int]) -> None:
         """End those of these leases that still stand."""

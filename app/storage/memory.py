@@ -12,6 +12,7 @@ from app.storage.base import (
     Fenced,
     LeaseHeld,
     Position,
+    Renewal,
     Snapshot,
     StaleWriter,
     StreamNotFound,
@@ -67,6 +68,7 @@ class StoredLease:
     owner: str
     token: int
     ends: float
+    is_wanted: bool = False
 
 
 class MemoryStore:
@@ -94,6 +96,7 @@ class MemoryStore:
         """Lease a stream."""
         now, lease = self._monotonic(), self._lease(stream)
         if lease is not None and lease.owner != owner:
+            lease.is_wanted = True
             raise LeaseHeld(stream, lease.ends - now)
         token = next(self._tokens)
         self._leases[stream] = StoredLease(owner, token, now + seconds)
@@ -101,12 +104,13 @@ class MemoryStore:
             self._streams[stream].fence = token
         return token
 
-    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
         """Let leases end later."""
         kept = {stream: token for stream, token in tokens.items() if self._is_kept(stream, token)}
+        wanted = {stream for stream in kept if stream in self._leases and self._leases[stream].is_wanted}
         ends = self._monotonic() + seconds
         self._leases.update((stream, StoredLease(owner, token, ends)) for stream, token in kept.items())
-        return tokens.keys() - kept.keys()
+        return Renewal(tokens.keys() - kept.keys(), wanted)
 
     async def release(self, tokens: Mapping[str, int]) -> None:
         """End leases."""

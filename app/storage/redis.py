@@ -14,6 +14,7 @@ from app.storage.base import (
     Fenced,
     LeaseHeld,
     Position,
+    Renewal,
     Snapshot,
     StaleWriter,
     StoreCorrupt,
@@ -83,7 +84,7 @@ class RedisStore:
             raise LeaseHeld(stream, max(0, reply[1]) / 1000)
         return int(reply[1])
 
-    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
         """Let leases end later, in one pipeline."""
         script, given = self._script("renew"), (owner, _milliseconds(seconds))
         parts = list(_parts(tokens.items(), self._servers.leases_together))
@@ -91,10 +92,12 @@ class RedisStore:
             self._leases.start(script, tuple(chain.from_iterable(map(_fence_keys, part))), *given, *_tokens(part))
             for part in parts
         ]
-        lost: set[str] = set()
+        renewal = Renewal(set(), set())
         for part, call in zip(parts, calls, strict=True):
-            lost.update(part[place - 1][0] for place in (await call)[1])
-        return lost
+            _, lost, wanted = await call
+            renewal.lost.update(part[place - 1][0] for place in lost)
+            renewal.wanted.update(part[place - 1][0] for place in wanted)
+        return renewal
 
     async def release(self, tokens: Mapping[str, int]) -> None:
         """End leases, in one pipeline."""

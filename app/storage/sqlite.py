@@ -13,6 +13,7 @@ from app.storage.base import (
     Durability,
     Entry,
     Position,
+    Renewal,
     Snapshot,
     StoreError,
     StoreUnavailable,
@@ -82,9 +83,9 @@ class SqliteStore:
         """Grant every lease: the lock on the file keeps other writers out."""
         return next(self._tokens)
 
-    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
         """Lose none."""
-        return set()
+        return Renewal(set(), set())
 
     async def release(self, tokens: Mapping[str, int]) -> None:
         """Nothing to end."""

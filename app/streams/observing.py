@@ -39,6 +39,7 @@ class Answer:
     is_anomaly: npt.NDArray[np.bool_]
     ready: npt.NDArray[np.bool_]
     samples_needed: int
+    as_of_seq: int = 0
 
     @classmethod
     def blank(cls, n: int) -> "Answer":

@@ -12,6 +12,7 @@ from app.settings import Settings
 from app.storage.base import Store, StoreError
 from app.streams.clock import Clock
 from app.streams.errors import Stopping
+from app.streams.leasing import Leases, unique_name
 from app.streams.session import Session
 
 T = TypeVar("T")
@@ -27,6 +28,7 @@ class Registry:
         self._settings = settings
         self._clock = clock
         self._metrics = metrics
+        self.leases = Leases(store, settings.worker or unique_name(), settings.lease_seconds, clock)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._running: set[asyncio.Task[Any]] = set()
         self._stopping = False
@@ -62,7 +64,7 @@ class Registry:
         """Give a stream's session for a read."""
         session = self._sessions.get(stream)
         if session is None:
-            session = self._sessions[stream] = Session(stream, self._store, self._clock, self._settings, self._metrics)
+            session = self._begin(stream)
         self._sessions.move_to_end(stream)
         session.users += 1
         try:
@@ -70,6 +72,11 @@ class Registry:
         finally:
             session.users -= 1
             self._release(session)
+
+    def _begin(self, stream: str) -> Session:
+        session = Session(stream, self._store, self._clock, self._settings, self._metrics, self.leases)
+        self._sessions[stream] = session
+        return session
 
     @asynccontextmanager
     async def changing(self, stream: str) -> AsyncIterator[Session]:
@@ -83,6 +90,7 @@ class Registry:
         unused = not session.users and not session.is_open
         if unused and self._sessions.get(session.stream) is session:
             del self._sessions[session.stream]
+            self.leases.let_go(session.stream)
 
     async def close_unused(self) -> None:
         """Close the least recently used streams beyond the limit, after their snapshots."""

@@ -1,12 +1,12 @@
 """What every store that many can write to promises: one writer at a time, by a lease, and for sure by its token."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 from app.storage import open_store
-from app.storage.base import Entry, Fenced, LeaseHeld, Position, Snapshot, StaleWriter, Store
+from app.storage.base import Entry, Fenced, LeaseHeld, Position, Renewal, Snapshot, StaleWriter, Store
 from tests.contract.conftest import KINDS
 
 START = Snapshot(Position(0, 0), b"start")
@@ -24,11 +24,11 @@ def store_url(request: pytest.FixtureRequest, empty_server) -> str:
 
 
 @pytest.fixture
-async def streams(store: Store) -> AsyncIterator[Store]:
+async def streams(store: Store) -> Store:
     """The store, with a stream "s" that has one entry."""
     await store.create("s", START)
     await store.append("s", Position(0, 0), one(1), {1: b"label"})
-    yield store
+    return store
 
 
 async def everything(store: Store) -> tuple:
@@ -126,21 +126,22 @@ async def test_a_stale_position_is_refused_also_with_the_newest_token(streams):
 
 async def test_renewal_keeps_others_out_and_names_what_is_lost(streams):
     tokens = {name: await streams.acquire(name, "a", SHORT) for name in ("s", "t", "u")}
-    assert await streams.renew("a", tokens, LONG) == set()
+    assert await streams.renew("a", tokens, LONG) == Renewal(set(), set())
     with pytest.raises(LeaseHeld) as caught:
         await streams.acquire("s", "b", LONG)
     assert caught.value.seconds > 1
     await streams.release({"t": tokens["t"]})
     taken = await streams.acquire("t", "b", LONG)
-    assert await streams.renew("a", tokens, LONG) == {"t"}
-    assert await streams.renew("b", {"t": taken}, LONG) == set()
+    assert await streams.renew("a", tokens, LONG) == Renewal({"t"}, {"s"})
+    assert await streams.renew("a", tokens, LONG) == Renewal({"t"}, set())
+    assert await streams.renew("b", {"t": taken}, LONG) == Renewal(set(), set())
 
 
 async def test_a_lease_that_ended_is_renewed_if_nobody_came(streams):
     token = await streams.acquire("s", "a", SHORT)
     await insist(lambda: streams.acquire("gauge", "b", SHORT))
     await asyncio.sleep(1.5 * SHORT)
-    assert await streams.renew("a", {"s": token}, LONG) == set()
+    assert await streams.renew("a", {"s": token}, LONG) == Renewal(set(), set())
     with pytest.raises(LeaseHeld):
         await streams.acquire("s", "b", LONG)
 
@@ -148,13 +149,13 @@ async def test_a_lease_that_ended_is_renewed_if_nobody_came(streams):
 async def test_many_leases_are_renewed_and_released_together(streams):
     names = [f"n{number}" for number in range(600)]
     tokens = dict(zip(names, await asyncio.gather(*(streams.acquire(name, "a", LONG) for name in names)), strict=True))
-    wrong = {name: 0 for name in names[::3]}
-    assert await streams.renew("a", tokens | wrong, LONG) == set(wrong)
+    wrong = dict.fromkeys(names[::3], 0)
+    assert (await streams.renew("a", tokens | wrong, LONG)).lost == set(wrong)
     await streams.release(tokens | wrong)
     assert await streams.acquire("n1", "b", LONG) > 0
     with pytest.raises(LeaseHeld):
         await streams.acquire("n0", "b", LONG)
-    assert await streams.renew("a", {}, LONG) == set()
+    assert await streams.renew("a", {}, LONG) == Renewal(set(), set())
     await streams.release({})
 
 
@@ -184,5 +185,5 @@ async def test_a_store_of_one_process_grants_every_lease(tmp_path):
     assert store.is_exclusive
     tokens = [await store.acquire("s", owner, LONG) for owner in "aba"]
     assert tokens == sorted(set(tokens))
-    assert await store.renew("b", {"s": tokens[0]}, LONG) == set()
+    assert await store.renew("b", {"s": tokens[0]}, LONG) == Renewal(set(), set())
     await store.release({"s": tokens[0]})

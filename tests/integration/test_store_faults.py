@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from tests.app.harness import blobs
-from tests.integration.process import ServiceProcess, freeze, thaw
+from tests.integration.process import ServiceProcess
 from tests.servers import PROGRAMS, RedisServer
 
 X = blobs(200).tolist()
@@ -105,10 +105,10 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
 
 def test_redis_stops_dies_and_fills_up(server, tmp_path):
     with calling(server.url + "?socket_timeout=0.3", tmp_path) as caller:
-        freeze(server)
+        server.freeze()
         caller.expect_outage()
         caller.expect_quick_reads()
-        thaw(server)
+        server.thaw()
         caller.expect_recovery()
 
         server.kill()

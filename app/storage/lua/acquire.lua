@@ -4,6 +4,7 @@ local owner, milliseconds = unpack(ARGV)
 
 local holder, token = unpack(redis.call('HMGET', lease, 'owner', 'token'))
 if holder and holder ~= owner then
+  redis.pcall('HSET', lease, 'wanted', 1) -- the holder may leave it; a full server forgets to ask
   return {'held', redis.call('PTTL', lease)}
 end
 local head, fence = unpack(redis.call('HMGET', meta, 'head', 'fence'))
