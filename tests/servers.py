@@ -131,6 +131,7 @@ class WatchedServers:
         for server in (self.primary, *self.replicas, self.sentinel):
             server.start()
         wait_until(lambda: len(self._known_replicas()) == len(self.replicas))
+        wait_until(lambda: has_replicas(self.primary, len(self.replicas)))
 
     def _known_replicas(self) -> list[object]:
         with self.sentinel.admin() as client:
@@ -168,15 +169,13 @@ class ClusterServers:
         wait_until(self._is_whole)
         for number, server in enumerate(self.servers[3:]):
             ask(server, "CLUSTER", "REPLICATE", ask(self.servers[number % 3], "CLUSTER", "MYID"))
-        wait_until(self._is_replicated)
+        replicas = len(self.servers) // 3 - 1
+        wait_until(lambda: all(has_replicas(server, replicas) for server in self.servers[:3]))
 
     def _is_whole(self) -> bool:
         infos = [bytes(ask(server, "CLUSTER", "INFO")) for server in self.servers]
         count = b"cluster_known_nodes:%d" % len(self.servers)
         return all(b"cluster_state:ok" in info and count in info for info in infos)
-
-    def _is_replicated(self) -> bool:
-        return all(b"master_link_status:up" in bytes(ask(server, "INFO", "replication")) for server in self.servers[3:])
 
     def flush(self) -> None:
         for server in self.servers[:3]:
@@ -185,6 +184,13 @@ class ClusterServers:
     def kill(self) -> None:
         for server in self.servers:
             server.kill()
+
+
+def has_replicas(primary: RedisServer, count: int) -> bool:
+    """Tell whether so many replicas answer for what is written to an empty primary."""
+    with primary.admin() as client:
+        client.flushall()
+        return client.execute_command("WAIT", count, 500) == count
 
 
 def ask(server: RedisServer, *words: object) -> Any:

@@ -37,8 +37,11 @@ class Leases:
 
     def token(self, stream: str) -> int:
         """Give the token that comes with a write to a stream."""
-        self._used_at[stream] = self._clock.monotonic()
         return self._tokens.get(stream, 0)
+
+    def use(self, stream: str) -> None:
+        """Note that a stream is about to be changed, so that it is not left to others for a while."""
+        self._used_at[stream] = self._clock.monotonic()
 
     async def acquire(self, stream: str) -> None:
         """Make this worker the writer of a stream. Raises LeaseHeld."""

@@ -77,6 +77,7 @@ class Session:
             self._note_setback()
         if self._state is None:
             raise UnknownStream(self.stream)
+        self.leases.use(self.stream)
         return self._state
 
     async def readable(self) -> StreamState:
