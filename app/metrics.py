@@ -40,7 +40,12 @@ class Metrics:
             "store_setbacks", "streams that the store gave back older than it had acknowledged"
         )
         self.store_errors = self._counter("store_errors", "requests that failed on the store, by reason", "reason")
+        self.streams_opened = self._counter("streams_opened", "streams brought into memory")
+        self.streams_closed = self._counter(
+            "streams_closed", "streams closed to make room, or because nobody asked for them"
+        )
         self.open_streams = self._gauge("open_streams", "streams in memory")
+        self.open_stream_bytes = self._gauge("open_stream_bytes", "memory that the open streams take")
         self.snapshot_age = self._gauge(
             "snapshot_age_seconds", "age of the oldest change that no snapshot holds; 0 if none"
         )
@@ -75,9 +80,12 @@ class Metrics:
         self._routes[key][f"{status // 100}xx"].inc()
         self._latencies[key[0]].observe(seconds)
 
-    def watch(self, open_streams: Callable[[], float], snapshot_age: Callable[[], float]) -> None:
+    def watch(
+        self, open_streams: Callable[[], float], stream_bytes: Callable[[], float], snapshot_age: Callable[[], float]
+    ) -> None:
         """Read these at each scrape."""
         self.open_streams.set_function(open_streams)
+        self.open_stream_bytes.set_function(stream_bytes)
         self.snapshot_age.set_function(snapshot_age)
 
     def text(self) -> bytes:

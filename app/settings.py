@@ -60,14 +60,23 @@ class Settings(BaseSettings):
     max_import_bytes: Count = Field(268_435_456, description="longest body of a stream's import")
     max_batch_samples: Count = Field(10_000, description="most samples or points in one request")
     max_labels: Count = Field(10_000, description="most labels in one request")
-    max_streams_open: Count = Field(
-        1000, description="streams kept in memory; the least recently used beyond are closed"
+    memory_budget_mb: float = Field(
+        1024.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="memory for open streams; the least recently used beyond it are closed until they are asked for",
     )
+    idle_seconds: Seconds = Field(3600.0, description="close a stream that nobody has asked for so long")
     timestamp_allowance_seconds: float = Field(
         3600.0, ge=0, allow_inf_nan=False, description="how far a sample's timestamp may lie before the newest one"
     )
     strict_replay: bool = Field(False, description="refuse a stream whose replayed scores differ from the logged ones")
     shutdown_seconds: Seconds = Field(20.0, description="time for running requests and snapshots at shutdown")
+
+    @property
+    def memory_budget_bytes(self) -> float:
+        """Give the memory for open streams in bytes."""
+        return self.memory_budget_mb * 2**20
 
     @property
     def horizon_samples(self) -> int:

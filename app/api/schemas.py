@@ -154,7 +154,17 @@ class StreamDescription(msgspec.Struct):
         dict[str, int],
         Meta(description="samples that a replay of the log scored otherwise: logged by another version, or not"),
     ]
-    storage: dict[str, int] | None
+    memory_bytes: Annotated[int, Meta(description="what the stream takes in memory while it is open")]
+    storage: Annotated[dict[str, int] | None, Meta(description="what the store holds of it; null while it is down")]
+
+
+class StreamEstimate(msgspec.Struct):
+    """What a stream takes at most once all that its config bounds is full; client ids come on top of the log."""
+
+    memory_bytes: int
+    snapshot_bytes: int
+    log_bytes_per_sample: Annotated[int, Meta(description="if each sample is sent alone")]
+    streams_in_budget: Annotated[int, Meta(description="how many such streams ITAN_MEMORY_BUDGET_MB holds open")]
 
 
 class StreamName(msgspec.Struct):
@@ -204,6 +214,7 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     Model,
     DensityGrid,
     StreamDescription,
+    StreamEstimate,
     StreamPage,
     Health,
     Problem,

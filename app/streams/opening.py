@@ -45,6 +45,7 @@ class Opening:
             await self._replay(state, head)
         except (InvalidSnapshot, UnreadableEvent) as error:
             raise StoreCorrupt(self.stream, str(error)) from error
+        self.metrics.streams_opened.inc()
         return state
 
     async def _replay(self, state: StreamState, head: Position) -> None:

@@ -50,6 +50,7 @@ async def describe(session: Session) -> dict[str, Any]:
         "threshold": detector.threshold,
         "costs": costs_of(detector),
         "replay_mismatches": state.replay_mismatches,
+        "memory_bytes": state.memory_bytes(),
         "storage": await storage(session),
     }
 

@@ -43,6 +43,8 @@ class Session:
         self.leases = leases
         self.lock = asyncio.Lock()
         self.users = 0
+        self.used_at = clock.monotonic()
+        self.weight = 0
         self.ledger = Ledger(store, stream)
         self.unsaved_since: float | None = None
         self._state: StreamState | None = None
@@ -55,6 +57,11 @@ class Session:
     def is_open(self) -> bool:
         """Tell whether the stream is in memory."""
         return self._state is not None
+
+    @property
+    def memory_bytes(self) -> int:
+        """Give the bytes of the stream in memory; 0 while it is not there."""
+        return 0 if self._state is None else self._state.memory_bytes()
 
     @property
     def snapshot_is_due(self) -> bool:

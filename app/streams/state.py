@@ -9,11 +9,14 @@ import numpy as np
 from app.metrics import MISMATCHES
 from app.storage.base import Position
 from app.streams.horizon import Horizon
+from app.streams.weighing import SESSION_BYTES, held_bytes
 from core import Detector, InvalidSnapshot
 from core.snapshot import decode, encode
 
 KIND = "stream"
 VERSION = 1
+GROWTH, MOST_UNWEIGHED = 8, 128
+"""A stream is weighed again when it has seen one in so many samples more, at the latest after so many."""
 
 
 def no_mismatches() -> dict[str, int]:
@@ -40,6 +43,16 @@ class StreamState:
     newest_timestamp: float | None = None
     unsaved_events: int = 0
     replay_mismatches: dict[str, int] = field(default_factory=no_mismatches)
+    weight: int = 0
+    weigh_from: int = 0
+
+    def memory_bytes(self) -> int:
+        """Give the bytes in memory, as of the last time that they were counted: that takes a millisecond."""
+        seen = self.detector.n_seen
+        if not self.weight or seen >= self.weigh_from:
+            self.weight = SESSION_BYTES + held_bytes(self)
+            self.weigh_from = seen + 1 + min(seen // GROWTH, MOST_UNWEIGHED)
+        return self.weight
 
     def to_bytes(self, horizon: Horizon | None = None) -> bytes:
         """Write the state; it continues bit for bit."""

@@ -53,7 +53,7 @@ async def test_flags_are_counted(service):
 
 
 async def test_random_paths_methods_and_streams_make_no_series():
-    async with Service(max_streams_open=50) as service:
+    async with Service(memory_budget_mb=0.5) as service:
         await lines_of(service)
         before = len(await lines_of(service))
         for i in range(300):
@@ -62,10 +62,12 @@ async def test_random_paths_methods_and_streams_make_no_series():
             await service.observe([[1.0]], f"stream-{i}")
         assert len(await lines_of(service)) == before < LINES
         assert await service.metric("itan_requests_total", route="other", method="other", status_class="4xx") == 600
-        assert await service.metric("itan_open_streams") <= 50
+        assert 20 < await service.metric("itan_open_streams") < 60
+        assert 0 < await service.metric("itan_open_stream_bytes") < 0.6 * 2**20
+        assert await service.metric("itan_streams_closed_total") > 200
         for i in range(300):
             await service.http.delete(f"/streams/stream-{i}")
-        assert await service.metric("itan_open_streams") == 0
+        assert await service.metric("itan_open_streams") == await service.metric("itan_open_stream_bytes") == 0
 
 
 async def test_no_number_is_nan(service):
