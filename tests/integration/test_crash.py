@@ -3,12 +3,13 @@
 import asyncio
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.integration.process import ServiceProcess
+from tests.integration.relay import Relay
 from tests.integration.traffic import Sender, count_answers, end, prove, question, wait_a_moment
 from tests.servers import PROGRAMS, RedisServer
 
@@ -41,26 +42,54 @@ class Killer:
         self.service.kill()
         for sender in self.senders:
             sender.is_up.clear()
-            sender.on_answer = lambda: None
         self.is_dead.set()
 
-    async def strike(self, tasks: "list[asyncio.Task[None]]", *, at_an_answer: bool) -> None:
-        """Kill after some answers, and start again."""
+    def at_an_answer(self, kill: Callable[[], None]) -> None:
+        """Have it killed when the next answer has come."""
+        for sender in self.senders:
+            sender.on_answer = kill
+
+    async def strike(
+        self, tasks: "list[asyncio.Task[None]]", arm: Callable[[Callable[[], None]], None] | None = None
+    ) -> None:
+        """Kill after some answers, at a random moment or when what is armed goes off, and start again."""
         wanted = count_answers(self.senders) + self.dice.randint(0, MOST_ANSWERS)
         while count_answers(self.senders) < wanted:
             await wait_a_moment(tasks, 0.01)
-        if at_an_answer:
-            for sender in self.senders:
-                sender.on_answer = self.kill
+        if arm is not None:
+            arm(self.kill)
             while not self.is_dead.is_set():
                 await wait_a_moment(tasks, 0.005)
         else:
             await wait_a_moment(tasks, self.dice.uniform(0, MOST_SECONDS))
             self.kill()
         self.is_dead.clear()
+        self.at_an_answer(lambda: None)
         await asyncio.to_thread(self.service.start)
         for sender in self.senders:
             sender.is_up.set()
+
+
+async def test_kill_9_between_the_append_and_the_answer_counts_everything_once(tmp_path: Path) -> None:
+    seed = int(os.environ.get("ITAN_TEST_SEED", random.randrange(10**6)))
+    print("ITAN_TEST_SEED", seed)
+    server = RedisServer(PROGRAMS["valkey"](), tmp_path)
+    server.start()
+    async with Relay(server.port) as relay:
+        service = ServiceProcess(relay.url, tmp_path, snapshot_every_events=7)
+        await asyncio.to_thread(service.start)
+        senders = [Sender(f"{stream}0", stream, seed, [service.url], "stream_moved") for stream in STREAMS]
+        tasks = [asyncio.create_task(sender.send()) for sender in senders]
+        killer = Killer(service, senders, random.Random(seed))
+        for _ in range(max(2, KILLS // 3)):
+            await killer.strike(tasks, arm=lambda kill: setattr(relay, "on_append", kill))
+            relay.on_append = lambda: None
+        await end(tasks, senders)
+        witnesses = await question([service.url], senders)
+        service.kill()
+    assert sum(sender.repeats for sender in senders) > 0
+    await prove(server.url, witnesses, senders)
+    server.kill()
 
 
 async def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(store_url: str, tmp_path: Path) -> None:
@@ -77,7 +106,7 @@ async def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(store_url:
         tasks = [asyncio.create_task(sender.send()) for sender in senders]
         killer = Killer(service, senders, random.Random(seed))
         for number in range(KILLS):
-            await killer.strike(tasks, at_an_answer=number % 2 == 1)
+            await killer.strike(tasks, killer.at_an_answer if number % 2 else None)
         await end(tasks, senders)
         witnesses = await question([service.url], senders)
         assert service.stop() == 0
