@@ -1,8 +1,8 @@
 """The app: the one place that puts the concrete objects together."""
 
+import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from importlib.metadata import PackageNotFoundError, version
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from fastapi import FastAPI
@@ -13,14 +13,17 @@ from app.api.problems import handle_problems
 from app.api.routing import Route, components
 from app.api.schemas import DOCUMENTED
 from app.api.service import Service
+from app.build import installed_version
 from app.metrics import Metrics
 from app.security import KeyRing
 from app.settings import Settings
 from app.storage import open_store
-from app.storage.base import Store
+from app.storage.base import Store, StoreUnavailable
 from app.streams.clock import Clock
 from app.streams.registry import Registry
 from app.streams.snapshotter import Snapshotter
+
+logger = logging.getLogger(__name__)
 
 ROUTES: list[Route] = [*observe.ROUTES, *feedback.ROUTES, *density.ROUTES, *streams.ROUTES, *health.ROUTES]
 
@@ -30,7 +33,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     settings.refuse_open_bind()
     keys = KeyRing.parse(settings.api_keys.get_secret_value())
     metrics = Metrics(installed_version())
-    clock, store = clock or Clock(), store or open_store(settings.store)
+    clock, store = clock or Clock(), store or open_store(settings.store, settings.durability)
     registry = Registry(store, settings, clock, metrics)
     service = Service(settings, keys, store, registry, metrics)
     app = ItanApp(title="itan", version=installed_version(), lifespan=lifespan, redirect_slashes=False)
@@ -45,10 +48,13 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """Open the store; at the end turn unready, let work end, store snapshots, close the store."""
+    """Open the store; at the end turn unready, let work end, store snapshots, give up leases, close the store."""
     service: Service = app.state.service
     snapshotter: Snapshotter = app.state.snapshotter
+    leases = service.registry.leases
     await service.store.open()
+    await warn(service.store)
+    leases.start()
     snapshotter.start()
     try:
         yield
@@ -56,7 +62,15 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.is_stopping = True
         await snapshotter.stop()
         await service.registry.stop()
+        await leases.stop()
         await service.store.close()
+
+
+async def warn(store: Store) -> None:
+    """Say at once in what way the store is not set up to keep what is promised."""
+    with suppress(StoreUnavailable):  # /readyz says it
+        for warning in await store.check():
+            logger.warning("%s", warning)
 
 
 class ItanApp(FastAPI):
@@ -69,11 +83,3 @@ class ItanApp(FastAPI):
             document.setdefault("components", {}).setdefault("schemas", {}).update(components(DOCUMENTED))
         assert self.openapi_schema is not None
         return self.openapi_schema
-
-
-def installed_version() -> str:
-    """Give the version of this service."""
-    try:
-        return version("itan")
-    except PackageNotFoundError:
-        return "unknown"

@@ -8,7 +8,8 @@ OTHER = "other"
 STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx")
 SAMPLE_OUTCOMES = ("learned", "repeated", "scored")
 LABEL_OUTCOMES = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
-STORE_ERRORS = ("unavailable", "stale", "missing", "corrupt")
+MISMATCHES = ("version", "other")
+STORE_ERRORS = ("unavailable", "stale", "missing", "corrupt", "elsewhere")
 LATENCY_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -30,9 +31,21 @@ class Metrics:
         self.labels = self._counter("labels", "labels by what became of them, each sample once a request", "outcome")
         self.snapshots = self._counter("snapshots", "snapshots stored")
         self.snapshot_failures = self._counter("snapshot_failures", "snapshots that could not be stored")
-        self.replay_mismatches = self._counter("replay_mismatches", "replayed scores that differ from the logged ones")
+        self.replay_mismatches = self._counter(
+            "replay_mismatches",
+            "replayed samples that differ from the log in score or threshold, by whether another version logged them",
+            "reason",
+        )
+        self.setbacks = self._counter(
+            "store_setbacks", "streams that the store gave back older than it had acknowledged"
+        )
         self.store_errors = self._counter("store_errors", "requests that failed on the store, by reason", "reason")
+        self.streams_opened = self._counter("streams_opened", "streams brought into memory")
+        self.streams_closed = self._counter(
+            "streams_closed", "streams closed to make room, or because nobody asked for them"
+        )
         self.open_streams = self._gauge("open_streams", "streams in memory")
+        self.open_stream_bytes = self._gauge("open_stream_bytes", "memory that the open streams take")
         self.snapshot_age = self._gauge(
             "snapshot_age_seconds", "age of the oldest change that no snapshot holds; 0 if none"
         )
@@ -40,6 +53,7 @@ class Metrics:
         self._fill(self.samples, SAMPLE_OUTCOMES)
         self._fill(self.labels, LABEL_OUTCOMES)
         self._fill(self.store_errors, STORE_ERRORS)
+        self._fill(self.replay_mismatches, MISMATCHES)
         self._routes: dict[tuple[str, str], dict[str, Counter]] = {}
         self._latencies: dict[str, Histogram] = {}
         self.know_routes([(OTHER, OTHER)])
@@ -66,9 +80,12 @@ class Metrics:
         self._routes[key][f"{status // 100}xx"].inc()
         self._latencies[key[0]].observe(seconds)
 
-    def watch(self, open_streams: Callable[[], float], snapshot_age: Callable[[], float]) -> None:
+    def watch(
+        self, open_streams: Callable[[], float], stream_bytes: Callable[[], float], snapshot_age: Callable[[], float]
+    ) -> None:
         """Read these at each scrape."""
         self.open_streams.set_function(open_streams)
+        self.open_stream_bytes.set_function(stream_bytes)
         self.snapshot_age.set_function(snapshot_age)
 
     def text(self) -> bytes:

@@ -6,6 +6,8 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.storage.base import Durability
+
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -29,7 +31,18 @@ class Settings(BaseSettings):
         "sqlite:///itan.db",
         min_length=1,
         repr=False,
-        description="where streams are kept: memory://, sqlite:///file or redis://host",
+        description="where streams are kept, as a URL: SQLite, Redis, Sentinel, Cluster or memory",
+    )
+    durability: Durability = Field(
+        Durability.PROCESS, description="what an acknowledged event survives: process, fsync or replicas"
+    )
+    worker: str = Field(
+        "",
+        max_length=200,
+        description="this worker's name: a restart under it takes its streams back at once; empty: a new one",
+    )
+    lease_seconds: float = Field(
+        5.0, ge=0.1, le=3600, description="how long a worker that has died keeps its streams from the others"
     )
     api_keys: SecretStr = Field(
         SecretStr(""),
@@ -47,13 +60,23 @@ class Settings(BaseSettings):
     max_import_bytes: Count = Field(268_435_456, description="longest body of a stream's import")
     max_batch_samples: Count = Field(10_000, description="most samples or points in one request")
     max_labels: Count = Field(10_000, description="most labels in one request")
-    max_streams_open: Count = Field(
-        1000, description="streams kept in memory; the least recently used beyond are closed"
+    memory_budget_mb: float = Field(
+        1024.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="memory for open streams; the least recently used beyond it are closed until they are asked for",
     )
+    idle_seconds: Seconds = Field(3600.0, description="close a stream that nobody has asked for so long")
     timestamp_allowance_seconds: float = Field(
         3600.0, ge=0, allow_inf_nan=False, description="how far a sample's timestamp may lie before the newest one"
     )
+    strict_replay: bool = Field(False, description="refuse a stream whose replayed scores differ from the logged ones")
     shutdown_seconds: Seconds = Field(20.0, description="time for running requests and snapshots at shutdown")
+
+    @property
+    def memory_budget_bytes(self) -> float:
+        """Give the memory for open streams in bytes."""
+        return self.memory_budget_mb * 2**20
 
     @property
     def horizon_samples(self) -> int:

@@ -20,6 +20,7 @@ from core.forgetting import Forgetting
 from core.growth.base import Growth
 from core.growth.evidence import EvidenceGrowth
 from core.growth.scheduled import ScheduledGrowth
+from core.inputs import LATEST
 from core.labelled import LabelledSamples
 from core.learned import Groups, Learned, Receipt
 from core.mixture import LEAST_WEIGHT, Mixture, log_sum_exp
@@ -275,13 +276,21 @@ class DensityModel:
         if not (0 <= self.n_learned < 2**53 and self.room > 0 and self.tree.n_nodes <= self.config.max_nodes):
             raise InvalidSnapshot("its progress is not that of a model")
         for name, array in (self.nodes.state() | self._growth.state()).items():
-            if (np.abs(array) > LARGEST).any():
+            if (np.abs(array) > _bound_of(name)).any():
                 raise InvalidSnapshot(f"its array {name!r} holds a number that is too large")
-        if (np.abs(pending) > _LARGEST_SAMPLE).any() or np.isnan(pending).all(1).any() or np.isinf(time).any():
+        if (np.abs(pending) > _LARGEST_SAMPLE).any() or np.isnan(pending).all(1).any():
             raise InvalidSnapshot("its pending samples are not samples")
+        clock = np.append(time[~np.isnan(time)], self._forgetting.now if np.isfinite(self._forgetting.now) else 0.0)
+        if (np.abs(clock) > LATEST).any() or self._growth.newest > self.n_learned:
+            raise InvalidSnapshot("its clock or its samples are ahead of it")
 
     def _none(self) -> Examined:
         return self.examine(np.zeros((0, self.config.n_features)), np.zeros(0))
+
+
+def _bound_of(name: str) -> float:
+    """What the numbers in an array of a state cannot exceed."""
+    return _LARGEST_SAMPLE if name.endswith(("_mean", "_x", "_normal", "_offset", "_sum")) else LARGEST
 
 
 def _concatenated(parts: list[Examined]) -> Examined:

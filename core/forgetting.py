@@ -1,9 +1,14 @@
 """Forgetting: what a sample still counts, by the samples learned or the seconds gone since."""
 
+from typing import Final
+
 import numpy as np
 
 from core.arrays import FloatArray
 from core.config import DetectorConfig
+
+HALVINGS: Final = 7.0
+"""After so many half-lives, when it counts less than 1 %, a sample is as good as forgotten."""
 
 
 class Forgetting:
@@ -36,7 +41,7 @@ class Forgetting:
         return weight
 
     def memory(self, n_learned: int) -> float:
-        """How many samples the statistics remember, at most."""
+        """How many samples still count for something."""
         if self.half_life is None or self.in_seconds:
             return n_learned
-        return min(n_learned, self.half_life / float(np.log(2.0)))
+        return min(n_learned, HALVINGS * self.half_life)

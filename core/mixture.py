@@ -72,8 +72,8 @@ class Mixture(ABC):
 
     name: str
 
-    def __init__(self, tree: SubspaceTree) -> None:
-        self._tree = tree
+    def __init__(self, tree: SubspaceTree, memory: float = MEMORY) -> None:
+        self._tree, self._memory = tree, memory
         self.weights = np.ones(1)
 
     @property
@@ -173,8 +173,8 @@ class ExponentiatedGradient(FlatMixture):
 
     name = "eg"
 
-    def __init__(self, tree: SubspaceTree) -> None:
-        super().__init__(tree)
+    def __init__(self, tree: SubspaceTree, memory: float = MEMORY) -> None:
+        super().__init__(tree, memory)
         self._count, self._loss, self._largest = 0.0, 0.0, 1.0
 
     def _move(self, ratio: FloatArray, log_p: FloatArray) -> None:
@@ -211,13 +211,14 @@ class SoftBayes(FlatMixture):
     """alpha_i <- alpha_i ((1 - eta) + eta f_i / p) with eta = max(SOFT_BAYES_RATE, 1 / (t + 1)).
 
     Orseau, Lattimore and Legg, "Soft-Bayes: Prod for mixtures of experts with log-loss". Its regret does not depend on
-    the size of the ratios, and no weight ever collapses. Within a round the rates add up as if the nodes stood still.
+    the size of the ratios; a weight may still fade to nothing while its node is of no use. Within a round the rates add
+    up as if the nodes stood still.
     """
 
     name = "soft_bayes"
 
-    def __init__(self, tree: SubspaceTree) -> None:
-        super().__init__(tree)
+    def __init__(self, tree: SubspaceTree, memory: float = MEMORY) -> None:
+        super().__init__(tree, memory)
         self._count = 0.0
 
     def _move(self, ratio: FloatArray, log_p: FloatArray) -> None:
@@ -248,9 +249,9 @@ class TreeOdds(Mixture):
 
     name = "tree"
 
-    def __init__(self, tree: SubspaceTree) -> None:
+    def __init__(self, tree: SubspaceTree, memory: float = MEMORY) -> None:
         self._odds, self._share = np.zeros(1), np.ones(1)
-        super().__init__(tree)
+        super().__init__(tree, memory)
 
     def learn(self, shares: Shares) -> None:
         inner = np.flatnonzero(~self._tree.leaf)
@@ -265,7 +266,7 @@ class TreeOdds(Mixture):
         self._odds[inner] = np.clip(odds + step, -MOST_STOP_ODDS, MOST_STOP_ODDS)
         self._share[1:] += reached[1:].sum(1)
         both = self._share[1::2] + self._share[2::2]
-        self._share[1:] *= np.repeat(np.minimum(1.0, MEMORY / both), 2)
+        self._share[1:] *= np.repeat(np.minimum(1.0, self._memory / both), 2)
         self._place()
 
     def split(self, pair: Pair, kept: float, left_share: float) -> None:

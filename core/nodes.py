@@ -12,7 +12,7 @@ from core.families import Layout, family_of
 from core.families.base import Prior
 from core.families.gaussian_nodes import posterior
 from core.learned import Receipt
-from core.mixture import MIXTURES
+from core.mixture import MEMORY, MIXTURES
 from core.snapshot import Arrays, take
 from core.statistics import Moments, Statistics
 from core.tree import Pair, SubspaceTree
@@ -31,7 +31,8 @@ class Nodes:
         family = family_of(config)
         predictive = config.profile != "paper"
         self.tree = SubspaceTree(config.n_features)
-        self.mixture = MIXTURES[config.mixture](self.tree)
+        memory = MEMORY if config.half_life_samples is None else min(MEMORY, config.half_life_samples)
+        self.mixture = MIXTURES[config.mixture](self.tree, memory)
         self.statistics = Statistics(1, b, diagonal=family.diagonal, n_apart=layout.n_apart)
         unit = np.ones((1, b)) if family.diagonal else np.eye(b)[None]
         count, mean = np.full(1, config.prior_count), np.concatenate([np.zeros(b), layout.start()])[None]

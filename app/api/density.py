@@ -25,8 +25,8 @@ async def post_density(request: Request) -> Response:
     body = await read_body(request, service.settings.max_body_bytes)
     points = read_points(body, service.settings.max_batch_samples)
     async with service.registry.reading(stream) as session:
-        values = await log_density(session, points)
-    return answer({"stream": stream, "log_density": values})
+        values, as_of_seq = await log_density(session, points)
+    return answer({"stream": stream, "as_of_seq": as_of_seq, "log_density": values})
 
 
 async def get_density(request: Request) -> Response:
@@ -36,7 +36,8 @@ async def get_density(request: Request) -> Response:
     service.keys.permit(request, Scope.READ, stream)
     async with service.registry.reading(stream) as session:
         detector = (await session.readable()).detector
-        return answer({"stream": stream, "n_seen": detector.n_seen, **detector.describe()})
+        known = {"stream": stream, "as_of_seq": detector.next_seq - 1, "n_seen": detector.n_seen}
+        return answer({**known, **detector.describe()})
 
 
 async def get_grid(request: Request) -> Response:
@@ -51,8 +52,9 @@ async def get_grid(request: Request) -> Response:
         if i == j:
             raise InvalidQuery("y", query["y"], "another feature than x")
         x_values, y_values, values = detector.density_grid(i, j, size)
+        known = {"stream": stream, "as_of_seq": detector.next_seq - 1}
     axes = {"x": query["x"], "y": query["y"], "x_values": x_values.tolist(), "y_values": y_values.tolist()}
-    return answer({"stream": stream, **axes, "log_density": values.tolist()})
+    return answer({**known, **axes, "log_density": values.tolist()})
 
 
 def feature_in(query: dict[str, str], parameter: str, config: DetectorConfig) -> int:

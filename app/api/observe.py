@@ -66,6 +66,7 @@ def encode(stream: str, answer: Answer, ids: tuple[str, ...], *, learn: bool) ->
             seq=answer.seq.tolist() if learn else UNSET,
             explanation=explanations(answer),
             explanation_note=UNSET if answer.explained is None else CONTRIBUTIONS_NOTE,
+            as_of_seq=UNSET if learn else answer.as_of_seq,
         )
     )
 

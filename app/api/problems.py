@@ -16,7 +16,7 @@ from app.api.routing import PROBLEM
 from app.api.schemas import Problem
 from app.api.service import service_of
 from app.security import CrossSite, Forbidden, Unauthenticated
-from app.storage.base import StaleWriter, StoreCorrupt, StoreError, StoreUnavailable, StreamNotFound
+from app.storage.base import Fenced, LeaseHeld, StaleWriter, StoreCorrupt, StoreError, StoreUnavailable, StreamNotFound
 from app.streams.errors import (
     IdConflict,
     InvalidIds,
@@ -24,6 +24,7 @@ from app.streams.errors import (
     InvalidStreamId,
     InvalidTimestamps,
     Refused,
+    ReplayMismatch,
     Stopping,
     StreamAppeared,
     StreamExists,
@@ -62,8 +63,11 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
         "The store cannot be reached: try again, with ids so that nothing counts twice",
     ),
     StaleWriter: (503, "stream_moved", "Another writer moved the stream on; nothing was changed"),
+    Fenced: (503, "stream_moved", "Another writer moved the stream on; nothing was changed"),
+    LeaseHeld: (503, "stream_elsewhere", "Another worker serves the stream; nothing was changed"),
     StreamAppeared: (503, "stream_moved", "Another writer moved the stream on; nothing was changed"),
-    StoreCorrupt: (500, "store_corrupt", "What the store holds of the stream is damaged"),
+    ReplayMismatch: (503, "replay_mismatch", "The stream's log does not replay to the scores that it holds"),
+    StoreCorrupt: (500, "store_corrupt", "What the store holds of the stream cannot be read"),
     Stopping: (503, "stopping", "The service is shutting down"),
     Exception: (500, "internal_error", "The service failed"),
 }
@@ -71,10 +75,12 @@ HTTP_CODES = {404: "not_found", 405: "method_not_allowed"}
 STORE_REASONS: dict[type[StoreError], str] = {
     StoreUnavailable: "unavailable",
     StaleWriter: "stale",
+    Fenced: "stale",
+    LeaseHeld: "elsewhere",
     StreamNotFound: "missing",
     StoreCorrupt: "corrupt",
 }
-RETRY_AFTER_SECONDS = "1"
+RETRY_AFTER_SECONDS = 1
 SHOWN_CHARACTERS = 80
 
 
@@ -92,7 +98,7 @@ async def answer_problem(request: Request, error: Exception) -> Response:
         service_of(request).metrics.store_errors.labels(STORE_REASONS[type(error)]).inc()
     # what went wrong inside is for the log, not for strangers
     detail = title if code == "internal_error" else str(error) or title
-    return respond(problem(status, code, title, detail, error), headers_of(status))
+    return respond(problem(status, code, title, detail, error), headers_of(status, error))
 
 
 async def answer_http(request: Request, error: Exception) -> Response:
@@ -137,11 +143,12 @@ def shorten(value: object) -> Any:
     return shown(value)
 
 
-def headers_of(status: int) -> dict[str, str]:
+def headers_of(status: int, error: Exception) -> dict[str, str]:
     """Give the headers that a status asks for."""
     if status == 401:
         return {"WWW-Authenticate": 'Bearer realm="itan"'}
-    return {"Retry-After": RETRY_AFTER_SECONDS} if status == 503 else {}
+    seconds = math.ceil(error.seconds) if isinstance(error, LeaseHeld) else 0
+    return {"Retry-After": str(max(RETRY_AFTER_SECONDS, seconds))} if status == 503 else {}
 
 
 def respond(document: Problem, headers: Mapping[str, str] | None = None) -> Response:

@@ -18,6 +18,9 @@ ClientId = Annotated[
     ),
 ]
 Seq = Annotated[int, Meta(ge=1, le=MAX_SEQ)]
+AsOfSeq = Annotated[
+    int, Meta(description="the newest sample that the answer knows of; another worker may have gone on")
+]
 Moment = float | Annotated[datetime, Meta(tz=True, description="RFC 3339 with offset")]
 ArraySample = list[float | None]
 NamedSample = dict[str, float | None]
@@ -68,6 +71,7 @@ class ObserveAnswer(msgspec.Struct, omit_defaults=True):
     seq: list[int] | UnsetType = UNSET
     explanation: list[Explanation | None] | UnsetType = UNSET
     explanation_note: Annotated[str, Meta(description="how to read contributions")] | UnsetType = UNSET
+    as_of_seq: AsOfSeq | UnsetType = UNSET
 
 
 class LabelBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -131,6 +135,7 @@ class DensityAnswer(msgspec.Struct):
     """Log densities at the points, in nats and the units of the samples."""
 
     stream: str
+    as_of_seq: AsOfSeq
     log_density: list[float]
 
 
@@ -138,6 +143,7 @@ class Model(msgspec.Struct):
     """The learned density."""
 
     stream: str
+    as_of_seq: AsOfSeq
     n_seen: int
     n_learned: int
     nodes: list[dict[str, Any]]
@@ -149,6 +155,7 @@ class DensityGrid(msgspec.Struct):
     """Log density over two features; log_density[i][j] is at y_values[i], x_values[j]."""
 
     stream: str
+    as_of_seq: AsOfSeq
     x: str
     y: str
     x_values: list[float]
@@ -163,13 +170,28 @@ class StreamDescription(msgspec.Struct):
     config: dict[str, Any]
     n_seen: int
     next_seq: int
+    as_of_seq: AsOfSeq
     oldest_seq: int
     newest_timestamp: float | None
     ready: bool
     samples_needed: int
     threshold: float | None
     costs: dict[str, float | None]
-    storage: dict[str, int] | None
+    replay_mismatches: Annotated[
+        dict[str, int],
+        Meta(description="samples that a replay of the log scored otherwise: logged by another version, or not"),
+    ]
+    memory_bytes: Annotated[int, Meta(description="what the stream takes in memory while it is open")]
+    storage: Annotated[dict[str, int] | None, Meta(description="what the store holds of it; null while it is down")]
+
+
+class StreamEstimate(msgspec.Struct):
+    """What a stream takes at most once all that its config bounds is full; client ids come on top of the log."""
+
+    memory_bytes: int
+    snapshot_bytes: int
+    log_bytes_per_sample: Annotated[int, Meta(description="if each sample is sent alone")]
+    streams_in_budget: Annotated[int, Meta(description="how many such streams ITAN_MEMORY_BUDGET_MB holds open")]
 
 
 class StreamName(msgspec.Struct):
@@ -219,6 +241,7 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     Model,
     DensityGrid,
     StreamDescription,
+    StreamEstimate,
     StreamPage,
     Health,
     Problem,

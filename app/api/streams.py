@@ -9,9 +9,11 @@ from starlette.responses import Response
 from app.api.bodies import decode, media_type, read_body, read_names
 from app.api.queries import STREAM, read_query, whole_in
 from app.api.routing import BYTES, JSON, Parameters, Route, answer, operation, ref
+from app.api.schemas import StreamEstimate
 from app.api.service import Service, permitted_path_stream, service_of
 from app.security import Scope
 from app.streams.errors import UnknownStream
+from app.streams.estimating import estimate
 from app.streams.ids import checked_stream_id
 from app.streams.keeping import create, reset, restore
 from app.streams.reading import describe
@@ -35,19 +37,36 @@ async def get_streams(request: Request) -> Response:
 async def put_stream(request: Request) -> Response:
     """Create a stream with a config of its own."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
+    config = await read_config(request)
+    is_new = await service.registry.shielded(create_stream(service, stream, config))
+    return await described(service, stream, 201 if is_new else 200)
+
+
+async def read_config(request: Request) -> DetectorConfig:
+    """Read a body that is a stream's config."""
     read_query(request)
     media_type(request, JSON)
-    body = await read_body(request, service.settings.max_body_bytes)
+    body = await read_body(request, service_of(request).settings.max_body_bytes)
     given = decode(_CONFIG, body)
     read_names(body)
-    is_new = await service.registry.shielded(create_stream(service, stream, DetectorConfig.from_dict(given)))
-    return await described(service, stream, 201 if is_new else 200)
+    return DetectorConfig.from_dict(given)
 
 
 async def create_stream(service: Service, stream: str, config: DetectorConfig) -> bool:
     """Create a stream when it is the request's turn."""
     async with service.registry.changing(stream) as session:
         return await create(session, config)
+
+
+async def post_estimate(request: Request) -> Response:
+    """Say what a stream of a config would take, without creating one."""
+    service = service_of(request)
+    service.keys.permit(request, Scope.READ)
+    expected = estimate(await read_config(request))
+    streams = int(service.settings.memory_budget_bytes // expected.memory_bytes)
+    return answer(
+        StreamEstimate(expected.memory_bytes, expected.snapshot_bytes, expected.log_bytes_per_sample, streams)
+    )
 
 
 async def get_stream(request: Request) -> Response:
@@ -91,7 +110,7 @@ async def get_export(request: Request) -> Response:
     service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
     read_query(request)
     async with service.registry.changing(stream) as session:
-        body = (await session.state()).to_bytes()
+        body = (await session.latest()).to_bytes()
     return Response(body, media_type=BYTES, headers={"Content-Disposition": 'attachment; filename="stream.itan"'})
 
 
@@ -140,6 +159,13 @@ ROUTES = [
         put_stream,
         summary="Create a stream",
         operation=operation(path=PATH, body={JSON: CONFIG}, answer=DESCRIPTION, status=201),
+    ),
+    Route(
+        "POST",
+        "/streams/estimate",
+        post_estimate,
+        summary="Estimate what a stream would take",
+        operation=operation(body={JSON: CONFIG}, answer={JSON: ref("StreamEstimate")}),
     ),
     Route(
         "GET",

@@ -40,7 +40,10 @@ def serve(
     port: Annotated[int | None, typer.Option(help="0 picks a free one.", show_default="ITAN_PORT or 8000")] = None,
     store: Annotated[
         str | None,
-        typer.Option(help="memory://, sqlite:///file or redis://host.", show_default="ITAN_STORE or sqlite:///itan.db"),
+        typer.Option(
+            help="sqlite:///file, redis://host, redis+sentinel://, redis+cluster:// or memory://.",
+            show_default="ITAN_STORE or sqlite:///itan.db",
+        ),
     ] = None,
     log_level: Annotated[LogLevel, typer.Option(envvar="ITAN_LOG_LEVEL", help="How much to say.")] = LogLevel.INFO,
 ) -> None:

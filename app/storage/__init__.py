@@ -3,37 +3,47 @@
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from app.storage.base import Store
+from app.storage.base import Durability, Store
 
-SCHEMES = "memory://, sqlite:///file, redis://, rediss:// or unix://"
+SCHEMES = "memory://, sqlite:///file, redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str, durability: Durability = Durability.PROCESS) -> Store:
     """Make the store that a URL names; it holds nothing before its `open` is awaited.
 
-    sqlite:///file is relative to the working directory, sqlite:////file is absolute. What follows "?" in the URL of a
-    Redis server sets the connection: socket_timeout (seconds), max_connections, ... Raises ValueError for other URLs.
+    sqlite:///file is relative to the working directory, sqlite:////file is absolute. redis+sentinel://host:port,host:port/name
+    asks these Sentinels for the primary of that name, redis+cluster://host:port,host:port these nodes for the others.
+    What follows "?" in the URL of a Redis sets the connections: socket_timeout (seconds), max_connections, ... Raises
+    ValueError for other URLs, and for a durability that the store cannot have.
     """
     match urlsplit(url).scheme:
         case "memory":
-            from app.storage.memory import MemoryStore
-
-            return MemoryStore()
+            return _open_memory(durability)
         case "sqlite":
-            return _open_sqlite(url)
-        case "redis" | "rediss" | "unix":
+            return _open_sqlite(url, durability)
+        case "redis" | "rediss" | "unix" | "redis+sentinel" | "rediss+sentinel" | "redis+cluster" | "rediss+cluster":
             from app.storage.redis import RedisStore
 
-            return RedisStore(url)
+            return RedisStore(url, durability)
         case scheme:
             raise ValueError(f"a store's URL begins with {SCHEMES}, not with {scheme + '://' if scheme else 'a name'}")
 
 
-def _open_sqlite(url: str) -> Store:
+def _open_memory(durability: Durability) -> Store:
+    from app.storage.memory import MemoryStore
+
+    if durability is not Durability.PROCESS:
+        raise ValueError(f"ITAN_DURABILITY={durability}: the memory store survives nothing")
+    return MemoryStore()
+
+
+def _open_sqlite(url: str, durability: Durability) -> Store:
     from app.storage.sqlite import SqliteStore
 
     place = urlsplit(url)
     path = unquote(place.path.removeprefix("/"))
     if place.netloc or place.query or not path or path == ":memory:":
         raise ValueError("an SQLite store's URL is sqlite:///relative/file or sqlite:////absolute/file")
-    return SqliteStore(Path(path))
+    if durability is Durability.REPLICAS:
+        raise ValueError("ITAN_DURABILITY=replicas: an SQLite store has none, only process or fsync")
+    return SqliteStore(Path(path), durability=durability)

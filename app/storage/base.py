@@ -2,12 +2,21 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple, Protocol, Self
 
 # Lua and JSON clients count in doubles: up to here every whole number is exact in all of them.
 MAX_SEQ = 2**53 - 1
 
 NO_LABELS: Mapping[int, bytes] = {}
+
+
+class Durability(StrEnum):
+    """What an acknowledged event survives."""
+
+    PROCESS = "process"  # the end of the service's process
+    FSYNC = "fsync"  # also a power loss
+    REPLICAS = "replicas"  # also a fail-over to a replica
 
 
 class StoreError(Exception):
@@ -28,6 +37,24 @@ class StaleWriter(StoreError):
     def __init__(self, stream: str, expected: "Position", actual: "Position") -> None:
         super().__init__(f"stream {stream!r}: the writer stands at {expected}, the store at {actual}")
         self.stream, self.expected, self.actual = stream, expected, actual
+
+
+class Fenced(StoreError):
+    """Another writer has taken the stream over since this one got its token."""
+
+    def __init__(self, stream: str, token: int, newest: int) -> None:
+        super().__init__(f"stream {stream!r} was taken over by another writer: its token is {newest}, not {token}")
+        self.stream, self.token, self.newest = stream, token, newest
+
+
+class LeaseHeld(StoreError):
+    """Another writer holds the stream, for so long unless it renews its lease."""
+
+    def __init__(self, stream: str, seconds: float) -> None:
+        super().__init__(
+            f"stream {stream!r} is held by another worker, whose lease ends in {seconds:.1f} s if not renewed"
+        )
+        self.stream, self.seconds = stream, seconds
 
 
 class StreamNotFound(StoreError):
@@ -103,12 +130,26 @@ class StreamSize:
     snapshot_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """The streams whose leases are lost, and those that are kept but that another worker has asked for meanwhile."""
+
+    lost: set[str]
+    wanted: set[str]
+
+
 class Store(Protocol):
     """Keeps a snapshot, a log, an index of client ids and the labelled records of every stream.
 
     Any verb may raise StoreUnavailable. Verbs that write change everything they name or nothing, and may be repeated
     after a lost answer. Reading verbs answer "nothing" for a stream that does not exist, unless they say otherwise.
+
+    A lease makes its holder the only writer of a stream, as long as all goes well; what makes sure of it is the token
+    that comes with it: verbs that write take it, and raise Fenced if the stream has had a higher one.
     """
+
+    is_exclusive: bool
+    """Only one process at a time can use the store, so that leases would say nothing."""
 
     async def open(self) -> None:
         """Take what the store needs; may be tried again after StoreUnavailable."""
@@ -119,22 +160,36 @@ class Store(Protocol):
     async def check(self) -> list[str]:
         """Make sure that the store answers; return warnings about how it is set up."""
 
-    async def create(self, stream: str, snapshot: Snapshot) -> bool:
+    async def acquire(self, stream: str, owner: str, seconds: float) -> int:
+        """Lease a stream, which need not exist, and give a token higher than all before.
+
+        Raises LeaseHeld; an owner of the same name gets it at once.
+        """
+
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
+        """Let leases end later, also ones that have ended if nobody came since."""
+
+    async def release(self, tokens: Mapping[str, int]) -> None:
+        """End those of these leases that still stand."""
+
+    async def create(self, stream: str, snapshot: Snapshot, token: int = 0) -> bool:
         """Begin a stream whose head is the snapshot; False, and nothing changed, if it exists."""
 
-    async def append(self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
+    async def append(
+        self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
+    ) -> None:
         """Add an entry if the log's head is `after`, with its ids and the newest records of labelled samples.
 
         Raises StaleWriter, StreamNotFound; ValueError if the entry does not follow `after`.
         """
 
-    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int) -> None:
+    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0) -> None:
         """Replace the snapshot, then trim the entries up to it that end before `keep_from_seq`, their ids and labels.
 
         Raises StaleWriter if the stored snapshot is newer or the log does not reach this one, StreamNotFound.
         """
 
-    async def replace(self, stream: str, after: Position, snapshot: Snapshot) -> None:
+    async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
         """Go on from a foreign state: if the head is `after`, clear log, ids and labels, and stand at the snapshot.
 
         Raises StaleWriter, StreamNotFound; ValueError if the snapshot does not stand later than `after`.
@@ -155,8 +210,8 @@ class Store(Protocol):
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of those samples that were labelled."""
 
-    async def delete(self, stream: str) -> bool:
-        """Forget a stream, damaged ones too; False if there was none."""
+    async def delete(self, stream: str, token: int = 0) -> bool:
+        """Forget a stream, damaged ones too, and its lease; False if there was none."""
 
     async def streams(self, after: str, limit: int) -> list[str]:
         """List up to `limit` streams whose names come after `after`, in order."""

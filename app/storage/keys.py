@@ -15,8 +15,9 @@ class StreamKeys(NamedTuple):
     log: str
     ids: str
     labels: str
+    lease: str
 
 
 def stream_keys(stream: str) -> StreamKeys:
     """Name the keys of a stream."""
-    return StreamKeys(*(f"{PREFIX}{{{stream}}}:{part}" for part in ("meta", "snap", "log", "ids", "labels")))
+    return StreamKeys(*(f"{PREFIX}{{{stream}}}:{part}" for part in ("meta", "snap", "log", "ids", "labels", "lease")))

@@ -1,13 +1,18 @@
 """A store in memory: it defines what the others do, and serves tests."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
+from time import monotonic
 
 from app.storage.base import (
     NO_LABELS,
     Entry,
+    Fenced,
+    LeaseHeld,
     Position,
+    Renewal,
     Snapshot,
     StaleWriter,
     StreamNotFound,
@@ -30,6 +35,7 @@ class StoredStream:
     log: list[Entry] = field(default_factory=list)
     ids: dict[str, int] = field(default_factory=dict)
     labels: dict[int, bytes] = field(default_factory=dict)
+    fence: int = 0
 
     def count_until(self, position: Position) -> int:
         """Count the entries at or before a position."""
@@ -55,11 +61,26 @@ class StoredStream:
             del self.labels[seq]
 
 
+@dataclass(slots=True)
+class StoredLease:
+    """Who may write, and until when."""
+
+    owner: str
+    token: int
+    ends: float
+    is_wanted: bool = False
+
+
 class MemoryStore:
     """Keeps streams as long as the process lives."""
 
-    def __init__(self) -> None:
+    is_exclusive = False
+
+    def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
+        self._monotonic = monotonic
         self._streams: dict[str, StoredStream] = {}
+        self._leases: dict[str, StoredLease] = {}
+        self._tokens = count(1)
 
     async def open(self) -> None:
         """Nothing to take."""
@@ -71,18 +92,62 @@ class MemoryStore:
         """Warn that nothing outlives the process."""
         return ["the memory store forgets everything when the process ends"]
 
-    async def create(self, stream: str, snapshot: Snapshot) -> bool:
+    async def acquire(self, stream: str, owner: str, seconds: float) -> int:
+        """Lease a stream."""
+        now, lease = self._monotonic(), self._lease(stream)
+        if lease is not None and lease.owner != owner:
+            lease.is_wanted = True
+            raise LeaseHeld(stream, lease.ends - now)
+        token = next(self._tokens)
+        self._leases[stream] = StoredLease(owner, token, now + seconds)
+        if stream in self._streams:
+            self._streams[stream].fence = token
+        return token
+
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
+        """Let leases end later."""
+        kept = {stream: token for stream, token in tokens.items() if self._is_kept(stream, token)}
+        wanted = {stream for stream in kept if stream in self._leases and self._leases[stream].is_wanted}
+        ends = self._monotonic() + seconds
+        self._leases.update((stream, StoredLease(owner, token, ends)) for stream, token in kept.items())
+        return Renewal(tokens.keys() - kept.keys(), wanted)
+
+    async def release(self, tokens: Mapping[str, int]) -> None:
+        """End leases."""
+        for stream, token in tokens.items():
+            lease = self._leases.get(stream)
+            if lease is not None and lease.token == token:
+                del self._leases[stream]
+
+    def _is_kept(self, stream: str, token: int) -> bool:
+        lease, stored = self._lease(stream), self._streams.get(stream)
+        return lease.token == token if lease else stored is not None and stored.fence == token
+
+    def _lease(self, stream: str) -> StoredLease | None:
+        """Give the lease that stands now."""
+        lease = self._leases.get(stream)
+        if lease is not None and lease.ends <= self._monotonic():
+            del self._leases[stream]
+            return None
+        return lease
+
+    async def create(self, stream: str, snapshot: Snapshot, token: int = 0) -> bool:
         """Begin a stream."""
         check_position(snapshot.position)
         if stream in self._streams:
             return False
-        self._streams[stream] = StoredStream(snapshot, snapshot.position)
+        lease = self._lease(stream)
+        if lease is not None and token < lease.token:
+            raise Fenced(stream, token, lease.token)
+        self._streams[stream] = StoredStream(snapshot, snapshot.position, fence=token)
         return True
 
-    async def append(self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
+    async def append(
+        self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
+    ) -> None:
         """Add an entry at the head."""
         check_append(after, entry, labels)
-        stored = self._get(stream)
+        stored = self._get_for(stream, token)
         if stored.head != after:
             if stored.log and (stored.log[-1].position, stored.log[-1].body) == (entry.position, entry.body):
                 return
@@ -92,9 +157,9 @@ class MemoryStore:
         stored.ids.update(entry.named_samples())
         stored.labels.update(labels)
 
-    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int) -> None:
+    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0) -> None:
         """Replace the snapshot and trim."""
-        stored = self._get(stream)
+        stored = self._get_for(stream, token)
         if snapshot.position < stored.snapshot.position:
             raise StaleWriter(stream, snapshot.position, stored.snapshot.position)
         if snapshot.position > stored.head:
@@ -102,15 +167,15 @@ class MemoryStore:
         stored.snapshot = snapshot
         stored.trim(last_trimmable(snapshot.position, keep_from_seq))
 
-    async def replace(self, stream: str, after: Position, snapshot: Snapshot) -> None:
+    async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
         """Go on from a foreign state."""
         check_replace(after, snapshot)
-        stored = self._get(stream)
+        stored = self._get_for(stream, token)
         if stored.head != after:
             if stored.head == snapshot.position and stored.snapshot == snapshot:
                 return
             raise StaleWriter(stream, after, stored.head)
-        self._streams[stream] = StoredStream(snapshot, snapshot.position)
+        self._streams[stream] = StoredStream(snapshot, snapshot.position, fence=stored.fence)
 
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head."""
@@ -140,8 +205,11 @@ class MemoryStore:
         known = self._streams[stream].labels if stream in self._streams else {}
         return {seq: known[seq] for seq in possible_seqs(seqs) if seq in known}
 
-    async def delete(self, stream: str) -> bool:
+    async def delete(self, stream: str, token: int = 0) -> bool:
         """Forget a stream."""
+        if stream in self._streams:
+            self._get_for(stream, token)
+            self._leases.pop(stream, None)
         return self._streams.pop(stream, None) is not None
 
     async def streams(self, after: str, limit: int) -> list[str]:
@@ -158,3 +226,11 @@ class MemoryStore:
         if stream not in self._streams:
             raise StreamNotFound(stream)
         return self._streams[stream]
+
+    def _get_for(self, stream: str, token: int) -> StoredStream:
+        """Give a stream to a writer, unless a later one has come."""
+        stored = self._get(stream)
+        if token < stored.fence:
+            raise Fenced(stream, token, stored.fence)
+        stored.fence = token
+        return stored

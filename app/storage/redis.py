@@ -6,14 +6,15 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialBackoff
 
 from app.storage.base import (
     NO_LABELS,
+    Durability,
     Entry,
+    Fenced,
+    LeaseHeld,
     Position,
+    Renewal,
     Snapshot,
     StaleWriter,
     StoreCorrupt,
@@ -27,14 +28,15 @@ from app.storage.base import (
     possible_seqs,
 )
 from app.storage.keys import STREAMS, stream_keys
-from app.storage.redis_pipe import RedisPipe, Script, read_script
+from app.storage.redis_pipe import RedisPipe, Script, read_script, wrap_error
+from app.storage.redis_promise import find_faults, waits_for
+from app.storage.redis_servers import servers_of
 
-# A verb waits for at most about (retries + 1) times the socket timeout; both can be set in the URL's query.
-CONNECTION_DEFAULTS = {"socket_timeout": 2.0, "socket_connect_timeout": 1.0, "max_connections": 16, "timeout": 5.0}
-RETRIES = 1
-# A single lane makes waiting appends share a pipeline; reads may be long, so they pass each other.
+# A single lane makes waiting appends share a pipeline; others may be long, so they pass each other.
 APPEND_LANES, APPEND_GROUP = 1, 128
-OTHER_LANES, OTHER_GROUP = 8, 16
+OTHER_LANES, OTHER_GROUP = 6, 16
+CHANGE_LANES, CHANGE_GROUP = 4, 16
+LEASE_LANES, LEASE_GROUP = 1, 4096
 # The server does nothing else while it answers one command, so big questions are put in parts.
 SEQS_PER_STEP = 256
 FIELDS_PER_STEP = 10_000
@@ -43,64 +45,105 @@ FIELDS_PER_STEP = 10_000
 class RedisStore:
     """Keeps streams in Redis: one script a verb, one round trip a script."""
 
-    def __init__(self, url: str) -> None:
-        retry = Retry(ExponentialBackoff(cap=0.2, base=0.05), RETRIES)
-        pool = BlockingConnectionPool.from_url(url, retry=retry, protocol=2, **CONNECTION_DEFAULTS)
-        self._client = Redis.from_pool(pool)
-        self._appends = RedisPipe(self._client, APPEND_LANES, APPEND_GROUP)
-        self._others = RedisPipe(self._client, OTHER_LANES, OTHER_GROUP)
+    is_exclusive = False
+
+    def __init__(self, url: str, durability: Durability = Durability.PROCESS) -> None:
+        self._servers, self._durability = servers_of(url), durability
+        self._appends = RedisPipe(self._servers, APPEND_LANES, APPEND_GROUP)
+        self._changes = RedisPipe(self._servers, CHANGE_LANES, CHANGE_GROUP)
+        self._leases = RedisPipe(self._servers, LEASE_LANES, LEASE_GROUP)
+        self._others = RedisPipe(self._servers, OTHER_LANES, OTHER_GROUP)
         self._scripts: dict[str, Script] = {}
 
     async def open(self) -> None:
-        """Make sure that the server answers."""
-        await self._others.send("PING")
+        """Make sure that the servers answer, and learn how they can be made to keep what is written."""
+        try:
+            await self._servers.open()
+            waits = await waits_for(self._servers, self._durability)
+        except Exception as error:
+            raise wrap_error(error) from error
+        self._appends.waits = self._changes.waits = waits
 
     async def close(self) -> None:
         """Wait for answers and close the connections."""
-        await self._appends.close()
-        await self._others.close()
-        await self._client.aclose()
+        for pipe in (self._appends, self._changes, self._leases, self._others):
+            await pipe.close()
+        await self._servers.close()
 
     async def check(self) -> list[str]:
-        """Ask the server how it is set up."""
-        memory = await self._others.send("INFO", "memory")
-        persistence = await self._others.send("INFO", "persistence")
-        replication = await self._others.send("INFO", "replication")
-        return list(_warn({**memory, **persistence, **replication}))
+        """Ask the servers how they are set up."""
+        try:
+            return await find_faults(self._servers, self._durability)
+        except Exception as error:
+            raise wrap_error(error) from error
 
-    async def create(self, stream: str, snapshot: Snapshot) -> bool:
+    async def acquire(self, stream: str, owner: str, seconds: float) -> int:
+        """Lease a stream. Its token is waited for like an append, and with it what an earlier writer left unsure."""
+        reply = await self._change("acquire", stream, owner, _milliseconds(seconds))
+        if _status(reply) == "held":
+            raise LeaseHeld(stream, max(0, reply[1]) / 1000)
+        return int(reply[1])
+
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
+        """Let leases end later, in one pipeline."""
+        script, given = self._script("renew"), (owner, _milliseconds(seconds))
+        parts = list(_parts(tokens.items(), self._servers.leases_together))
+        calls = [
+            self._leases.start(script, tuple(chain.from_iterable(map(_fence_keys, part))), *given, *_tokens(part))
+            for part in parts
+        ]
+        renewal = Renewal(set(), set())
+        for part, call in zip(parts, calls, strict=True):
+            _, lost, wanted = await call
+            renewal.lost.update(part[place - 1][0] for place in lost)
+            renewal.wanted.update(part[place - 1][0] for place in wanted)
+        return renewal
+
+    async def release(self, tokens: Mapping[str, int]) -> None:
+        """End leases, in one pipeline."""
+        script = self._script("release")
+        calls = [
+            self._leases.start(script, tuple(stream_keys(stream).lease for stream, _ in part), *_tokens(part))
+            for part in _parts(tokens.items(), self._servers.leases_together)
+        ]
+        for call in calls:
+            await call
+
+    async def create(self, stream: str, snapshot: Snapshot, token: int = 0) -> bool:
         """Begin a stream; it is listed before it exists, and again after, in case it was being deleted meanwhile."""
         check_position(snapshot.position)
         await self._list(stream)
-        reply = await self._run("create", stream, uuid4().hex, str(snapshot.position), snapshot.body)
+        reply = await self._change("create", stream, token, uuid4().hex, str(snapshot.position), snapshot.body)
         await self._list(stream)
-        _accept(reply, stream, snapshot.position)
+        _accept(reply, stream, snapshot.position, token)
         return _status(reply) == "ok"
 
-    async def append(self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
+    async def append(
+        self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
+    ) -> None:
         """Add an entry at the head."""
         check_append(after, entry, labels)
         packed = msgspec.msgpack.encode(entry.ids) if entry.ids else b""
         first = "" if entry.first_seq is None else int(entry.first_seq)
         fields = chain.from_iterable((int(seq), body) for seq, body in labels.items())
-        arguments = (str(after), str(entry.position), entry.body, first, packed, *fields)
-        reply = await self._appends.run(self._script("append"), stream_keys(stream), *arguments)
-        _accept(reply, stream, after)
+        arguments = (token, str(after), str(entry.position), entry.body, first, packed, *fields)
+        reply = await self._appends.start(self._script("append"), stream_keys(stream), *arguments)
+        _accept(reply, stream, after, token)
 
-    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int) -> None:
+    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0) -> None:
         """Replace the snapshot and trim, step by step."""
         check_position(snapshot.position)
-        reply = await self._run("save", stream, str(snapshot.position), snapshot.body)
-        _accept(reply, stream, snapshot.position)
+        reply = await self._run("save", stream, token, str(snapshot.position), snapshot.body)
+        _accept(reply, stream, snapshot.position, token)
         last = last_trimmable(snapshot.position, keep_from_seq)
         while last.seq >= 0 and _status(await self._run("trim", stream, str(last))) == "more":
             pass
 
-    async def replace(self, stream: str, after: Position, snapshot: Snapshot) -> None:
+    async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
         """Go on from a foreign state."""
         check_replace(after, snapshot)
-        reply = await self._run("replace", stream, str(after), str(snapshot.position), snapshot.body)
-        _accept(reply, stream, after)
+        reply = await self._change("replace", stream, token, str(after), str(snapshot.position), snapshot.body)
+        _accept(reply, stream, after, token)
 
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head, and make sure that nothing is gone."""
@@ -134,9 +177,11 @@ class RedisStore:
         """Give the records of labelled samples."""
         return dict(await self._look_up(stream_keys(stream).labels, possible_seqs(seqs)))
 
-    async def delete(self, stream: str) -> bool:
+    async def delete(self, stream: str, token: int = 0) -> bool:
         """Forget a stream; if another was created meanwhile, that one stays listed."""
-        reply = await self._run("delete", stream)
+        reply = await self._change("delete", stream, token)
+        if _status(reply) == "fenced":
+            raise Fenced(stream, token, int(reply[1]))
         await self._others.send("ZREM", STREAMS, stream)
         if await self._others.send("EXISTS", stream_keys(stream).meta):
             await self._list(stream)
@@ -161,7 +206,12 @@ class RedisStore:
         return StreamSize(*(int(number) for number in reply[1:]))
 
     async def _run(self, verb: str, stream: str, *arguments: Any) -> list[Any]:
-        reply: list[Any] = await self._others.run(self._script(verb), stream_keys(stream), *arguments)
+        reply: list[Any] = await self._others.start(self._script(verb), stream_keys(stream), *arguments)
+        return reply
+
+    async def _change(self, verb: str, stream: str, *arguments: Any) -> list[Any]:
+        """Run what is acknowledged to somebody, so that it must be kept as promised."""
+        reply: list[Any] = await self._changes.start(self._script(verb), stream_keys(stream), *arguments)
         return reply
 
     def _script(self, verb: str) -> Script:
@@ -190,13 +240,15 @@ def _status(reply: list[Any]) -> str:
     return status
 
 
-def _accept(reply: list[Any], stream: str, expected: Position) -> None:
+def _accept(reply: list[Any], stream: str, expected: Position, token: int = 0) -> None:
     """Raise what a script refused."""
     match _status(reply):
         case "missing":
             raise StreamNotFound(stream)
         case "stale":
             raise StaleWriter(stream, expected, Position.parse(reply[1]))
+        case "fenced":
+            raise Fenced(stream, token, int(reply[1]))
         case "corrupt":
             raise StoreCorrupt(stream, "its head is missing, though other parts of it are there")
 
@@ -228,16 +280,18 @@ def _find_loss(counts: Sequence[Any]) -> str | None:
     return None
 
 
-def _warn(info: Mapping[str, Any]) -> Iterable[str]:
-    policy = info.get("maxmemory_policy", "noeviction")
-    if policy.startswith("allkeys"):
-        yield f"Redis may evict streams when its memory is full (maxmemory-policy {policy}): set noeviction"
-    if not info.get("aof_enabled"):
-        yield "Redis keeps no append-only file: acknowledged events do not survive its restart (set appendonly yes)"
-    if info.get("aof_last_write_status", "ok") != "ok":
-        yield "Redis cannot write its append-only file"
-    if info.get("role", "master") != "master":
-        yield "Redis is a replica: it cannot be written to"
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))
+
+
+def _fence_keys(lease: tuple[str, int]) -> tuple[str, str]:
+    """Give the keys that tell whether a lease stands."""
+    keys = stream_keys(lease[0])
+    return keys.meta, keys.lease
+
+
+def _tokens(leases: Iterable[tuple[str, int]]) -> list[int]:
+    return [token for _, token in leases]
 
 
 def _parts(items: Iterable[Any], size: int) -> Iterable[list[Any]]:

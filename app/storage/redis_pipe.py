@@ -6,20 +6,22 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as DisconnectedError
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import NoScriptError, RedisClusterException, RedisError, ResponseError
 
 from app.storage.base import StoreCorrupt, StoreError, StoreUnavailable
+from app.storage.redis_servers import Servers, Words
 
 # What a server answers while it cannot serve for now, by the first word.
 PASSING_ERRORS = frozenset(
     (
+        "ASK",
         "BUSY",
         "CLUSTERDOWN",
         "LOADING",
         "MASTERDOWN",
         "MISCONF",
+        "MOVED",
         "NOAUTH",
         "NOPERM",
         "NOREPLICAS",
@@ -42,8 +44,8 @@ class Script(NamedTuple):
 class Command(NamedTuple):
     """What to send, what to send if the server does not know the script, and who waits for the answer."""
 
-    words: tuple[Any, ...]
-    in_full: tuple[Any, ...]
+    words: Words
+    in_full: Words
     answer: "asyncio.Future[Any]"
 
 
@@ -54,17 +56,21 @@ def read_script(name: str) -> Script:
 
 
 class RedisPipe:
-    """Up to `lanes` pipelines at a time; a command that finds all of them under way waits and shares the next."""
+    """Up to `lanes` pipelines at a time; a command that finds all of them under way waits and shares the next.
 
-    def __init__(self, client: Redis, lanes: int, group_limit: int) -> None:
-        self._client, self._lanes, self._group_limit = client, lanes, group_limit
+    `waits` are the commands that wait for a pipeline's writes to be kept as well as was promised.
+    """
+
+    def __init__(self, servers: Servers, lanes: int, group_limit: int) -> None:
+        self._servers, self._lanes, self._group_limit = servers, lanes, group_limit
+        self.waits: list[Words] = []
         self._waiting: deque[Command] = deque()
         self._senders: set[asyncio.Task[None]] = set()
 
-    async def run(self, script: Script, keys: tuple[str, ...], *arguments: Any) -> Any:
+    def start(self, script: Script, keys: tuple[str, ...], *arguments: Any) -> "asyncio.Future[Any]":
         """Run a script by its digest, or by its text if the server has forgotten it."""
         rest = (len(keys), *keys, *arguments)
-        return await self._enqueue(("EVALSHA", script.digest, *rest), ("EVAL", script.text, *rest))
+        return self._enqueue(("EVALSHA", script.digest, *rest), ("EVAL", script.text, *rest))
 
     async def send(self, *words: Any) -> Any:
         """Send one plain command."""
@@ -75,7 +81,7 @@ class RedisPipe:
         while self._senders:
             await asyncio.wait(self._senders)
 
-    def _enqueue(self, words: tuple[Any, ...], in_full: tuple[Any, ...]) -> "asyncio.Future[Any]":
+    def _enqueue(self, words: Words, in_full: Words) -> "asyncio.Future[Any]":
         answer = asyncio.get_running_loop().create_future()
         self._waiting.append(Command(words, in_full, answer))
         if len(self._senders) < self._lanes:
@@ -102,24 +108,18 @@ class RedisPipe:
         return group
 
     async def _exchange(self, group: list[Command]) -> list[Any]:
-        answers = await self._send([command.words for command in group])
+        answers = await self._servers.exchange([command.words for command in group], self.waits)
         unknown = [place for place, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
         if unknown:  # the others ran: only these go again
-            again = await self._send([group[place].in_full for place in unknown])
+            again = await self._servers.exchange([group[place].in_full for place in unknown], self.waits)
             for place, answer in zip(unknown, again, strict=True):
                 answers[place] = answer
         return answers
 
-    async def _send(self, commands: list[tuple[Any, ...]]) -> list[Any]:
-        pipeline = self._client.pipeline(transaction=False)
-        for words in commands:
-            pipeline.execute_command(*words)
-        return await pipeline.execute(raise_on_error=False)
-
 
 def wrap_error(error: Exception) -> Exception:
     """Turn the driver's errors into the store's."""
-    if not isinstance(error, (RedisError, OSError, TimeoutError)):
+    if not isinstance(error, (RedisError, RedisClusterException, OSError, TimeoutError)):
         return error
     if not isinstance(error, ResponseError) or isinstance(error, DisconnectedError):
         return StoreUnavailable(f"Redis: {error or type(error).__name__}")

@@ -4,14 +4,16 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from app.storage import sqlite_verbs as verbs
 from app.storage.base import (
     NO_LABELS,
+    Durability,
     Entry,
     Position,
+    Renewal,
     Snapshot,
     StoreError,
     StoreUnavailable,
@@ -29,6 +31,7 @@ SCHEMA_VERSION = 1
 APPLICATION_ID = int.from_bytes(b"itan")
 # A write-ahead file that a long reader made grow is cut back to this when it can be.
 WAL_KEPT_BYTES = 64 * 2**20
+SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.FSYNC: "FULL"}
 # So many samples are looked for in one go, that others get their turn in between.
 SEQS_PER_STEP = 1_000
 
@@ -36,8 +39,11 @@ SEQS_PER_STEP = 1_000
 class SqliteStore:
     """Keeps streams in a file: one thread writes, group by group, another reads."""
 
-    def __init__(self, path: Path, busy_seconds: float = 1.0) -> None:
-        self._path, self._busy_seconds = path, busy_seconds
+    is_exclusive = True
+
+    def __init__(self, path: Path, busy_seconds: float = 1.0, durability: Durability = Durability.PROCESS) -> None:
+        self._path, self._busy_seconds, self._synchronous = path, busy_seconds, SYNCHRONOUS[durability]
+        self._tokens = count(1)
         self._lock = FileLock(path.with_name(path.name + ".lock"))
         self._writer = SqliteWorker(self._connect_writer, "BEGIN IMMEDIATE")
         self._reader = SqliteWorker(self._connect_reader, "BEGIN")
@@ -73,17 +79,30 @@ class SqliteStore:
         wal = self._path.with_name(self._path.name + "-wal")
         return wal.stat().st_size if wal.exists() else 0
 
-    async def create(self, stream: str, snapshot: Snapshot) -> bool:
+    async def acquire(self, stream: str, owner: str, seconds: float) -> int:
+        """Grant every lease: the lock on the file keeps other writers out."""
+        return next(self._tokens)
+
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
+        """Lose none."""
+        return Renewal(set(), set())
+
+    async def release(self, tokens: Mapping[str, int]) -> None:
+        """Nothing to end."""
+
+    async def create(self, stream: str, snapshot: Snapshot, token: int = 0) -> bool:
         """Begin a stream."""
         check_position(snapshot.position)
         return await self._writer.run(partial(verbs.create, stream=stream, snapshot=snapshot))
 
-    async def append(self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
+    async def append(
+        self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
+    ) -> None:
         """Add an entry at the head."""
         check_append(after, entry, labels)
         await self._writer.run(partial(verbs.append, stream=stream, after=after, entry=entry, labels=dict(labels)))
 
-    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int) -> None:
+    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0) -> None:
         """Replace the snapshot and trim, step by step."""
         check_position(snapshot.position)
         await self._writer.run(partial(verbs.save_snapshot, stream=stream, snapshot=snapshot))
@@ -91,7 +110,7 @@ class SqliteStore:
         while await self._writer.run(partial(verbs.trim, stream=stream, last=last)):
             pass
 
-    async def replace(self, stream: str, after: Position, snapshot: Snapshot) -> None:
+    async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
         """Go on from a foreign state."""
         check_replace(after, snapshot)
         await self._writer.run(partial(verbs.replace, stream=stream, after=after, snapshot=snapshot))
@@ -122,7 +141,7 @@ class SqliteStore:
         """Give the records of labelled samples."""
         return await self._reader.run(partial(verbs.find_labels, stream=stream, seqs=possible_seqs(seqs)))
 
-    async def delete(self, stream: str) -> bool:
+    async def delete(self, stream: str, token: int = 0) -> bool:
         """Forget a stream."""
         existed = await self._writer.run(partial(verbs.delete, stream=stream))
         await self._purge_if_possible()
@@ -153,7 +172,7 @@ class SqliteStore:
     def _connect_writer(self) -> sqlite3.Connection:
         connection = self._connect()
         try:
-            _set_up(connection)
+            _set_up(connection, self._synchronous)
         except BaseException:
             connection.close()
             raise
@@ -170,13 +189,13 @@ def _touch(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM doomed WHERE stream = -1")
 
 
-def _set_up(connection: sqlite3.Connection) -> None:
+def _set_up(connection: sqlite3.Connection, synchronous: str) -> None:
     if _is_foreign(connection):
         raise StoreError("SQLite: the file belongs to another program or to a newer version")
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StoreUnavailable("SQLite: no write-ahead log on this file system")
-    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
     connection.execute(f"PRAGMA journal_size_limit = {WAL_KEPT_BYTES}")
     if _read_number(connection, "user_version") == 0:
         connection.executescript(

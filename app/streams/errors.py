@@ -83,5 +83,13 @@ class StreamAppeared(Exception):
         super().__init__(f"stream {stream!r} was just created by another writer")
 
 
+class ReplayMismatch(Exception):
+    """A replayed sample got another score or threshold than was logged for it, and the operator wants none of that."""
+
+    def __init__(self, stream: str, what: str) -> None:
+        super().__init__(f"stream {stream!r}: {what}; ITAN_STRICT_REPLAY=false lets it go on")
+        self.stream = stream
+
+
 class Stopping(Exception):
     """The service shuts down and takes no new work."""

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from app.build import BUILD
 from app.streams.explaining import Explained
 from core import InvalidSnapshot, Records
 
@@ -19,6 +20,7 @@ class BatchEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="batch"):
     """Samples with the answers given to them; `at` is when, `timestamps` float64 epoch seconds or empty.
 
     `explained` holds by seq why samples were flagged, if that was asked for: a later model would say other things.
+    `build` is what computed the answers; early versions did not say.
     """
 
     version: int
@@ -26,6 +28,7 @@ class BatchEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="batch"):
     records: bytes
     timestamps: bytes = b""
     explained: dict[int, Explained] = {}
+    build: str = ""
 
 
 class LabelEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="labels"):
@@ -54,7 +57,7 @@ def batch_body(
 ) -> bytes:
     """Write a batch."""
     stamps = b"" if timestamps is None else timestamps.astype("<f8").tobytes()
-    return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps, dict(explained)))
+    return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps, dict(explained), BUILD))
 
 
 def label_body(records: Records, labels: Sequence[Label], at: float) -> bytes:

@@ -46,6 +46,7 @@ class Answer:
     samples_needed: int
     explained: list[Explained | None] | None = None
     features: Sequence[str] = ()
+    as_of_seq: int = 0
 
     @classmethod
     def blank(cls, n: int) -> "Answer":
@@ -170,10 +171,13 @@ async def learn(
     if times is not None:
         now, allowance = session.clock.now(), session.settings.timestamp_allowance_seconds
         check_timestamps(times, rows, state.newest_timestamp, now, allowance)
+    elif state.detector.config.half_life_seconds is not None:
+        times = np.full(len(X), session.clock.now())
     # an error in the first slice has changed nothing; from then on the engine is ahead of the log
-    observed = [state.detector.observe(X[:FIRST_ROWS], explain=batch.explain)]
+    first, rest = (None, None) if times is None else (times[:FIRST_ROWS], times[FIRST_ROWS:])
+    observed = [state.detector.observe(X[:FIRST_ROWS], first, explain=batch.explain)]
     with session.ahead_of_log():
-        observed += await observe_slices(state.detector, X[FIRST_ROWS:], explain=batch.explain)
+        observed += await observe_slices(state.detector, X[FIRST_ROWS:], rest, explain=batch.explain)
         records = [out.records for out in observed]
         learned = Records.concatenate(records) if len(records) > 1 else records[0]
         explained = explained_in(observed)

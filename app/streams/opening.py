@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from app.build import BUILD
 from app.metrics import Metrics
 from app.storage.base import Entry, Position, Store, StoreCorrupt
+from app.streams.errors import ReplayMismatch
 from app.streams.events import BatchEvent, UnreadableEvent, read_event, read_records, read_timestamps
 from app.streams.state import StreamState
-from app.streams.stepping import feedback_slices, observe_slices
-from core import InvalidSnapshot, ItanError
+from app.streams.stepping import feedback_slices, join_slices, observe_slices
+from core import InvalidSnapshot, ItanError, Records
 
 PAGE_ENTRIES = 64
 TOLERANCE = 1e-9
@@ -27,9 +29,13 @@ class Opening:
     store: Store
     stream: str
     metrics: Metrics
+    is_strict: bool = False
 
     async def state(self) -> StreamState | None:
-        """Give the stream as of its newest event (None: there is no such stream); StoreCorrupt if the log has a gap."""
+        """Give the stream as of its newest event ; None: there is no such stream.
+
+        Raises StoreCorrupt if the log has a gap, ReplayMismatch if the replay must be exact and is not.
+        """
         loaded = await self.store.load(self.stream)
         if loaded is None:
             return None
@@ -39,6 +45,7 @@ class Opening:
             await self._replay(state, head)
         except (InvalidSnapshot, UnreadableEvent) as error:
             raise StoreCorrupt(self.stream, str(error)) from error
+        self.metrics.streams_opened.inc()
         return state
 
     async def _replay(self, state: StreamState, head: Position) -> None:
@@ -68,21 +75,43 @@ class Opening:
             raise UnreadableEvent(
                 f"samples {state.detector.next_seq} to {int(records.seq[0]) - 1} are missing from the log"
             )
-        replayed = await observe_slices(state.detector, records.x)
-        self._compare(records.score, np.concatenate([part.score for part in replayed]))
+        observed = await observe_slices(state.detector, records.x, times_of(records))
+        replayed = await join_slices([out.records for out in observed])
+        differing = np.flatnonzero(~agree(records, replayed))
+        if len(differing):
+            self._note(state, event, records[differing], replayed[differing])
         state.newest_timestamp = newest(state.newest_timestamp, read_timestamps(event))
 
-    def _compare(self, logged: npt.NDArray[np.float64], replayed: npt.NDArray[np.float64]) -> None:
-        differing = int((~agree(logged, replayed)).sum())
-        if differing:
-            self.metrics.replay_mismatches.inc(differing)
-            logger.warning("stream %s: %d replayed scores differ from the logged ones", self.stream, differing)
+    def _note(self, state: StreamState, event: BatchEvent, logged: Records, replayed: Records) -> None:
+        """Count and log samples that came out otherwise; raise ReplayMismatch if the operator wants it so."""
+        reason = "other" if event.build == BUILD else "version"
+        self.metrics.replay_mismatches.labels(reason).inc(len(logged))
+        state.replay_mismatches[reason] += len(logged)
+        what = (
+            f"{len(logged)} replayed samples differ from the log, the first of them {logged.seq[0]}: "
+            f"score {replayed.score[0]!s}, logged {logged.score[0]!s}; "
+            f"threshold {replayed.threshold[0]!s}, logged {logged.threshold[0]!s}; "
+            f"logged by {event.build or 'an early version'}, this is {BUILD}"
+        )
+        logger.warning("stream %s: %s", self.stream, what)
+        if self.is_strict:
+            raise ReplayMismatch(self.stream, what)
 
 
-def agree(logged: npt.NDArray[np.float64], replayed: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Tell which scores are equal but for last bits."""
-    close = np.abs(replayed - logged) <= TOLERANCE * np.maximum(1.0, np.abs(logged))
-    return close | (np.isnan(logged) & np.isnan(replayed))
+def times_of(records: Records) -> npt.NDArray[np.float64] | None:
+    """Give the times that the samples of a batch were observed with, all or none."""
+    return None if np.isnan(records.time).any() else records.time
+
+
+def agree(logged: Records, replayed: Records) -> npt.NDArray[np.bool_]:
+    """Tell which samples have equal scores and thresholds but for last bits."""
+    return close(logged.score, replayed.score) & close(logged.threshold, replayed.threshold)
+
+
+def close(logged: npt.NDArray[np.float64], replayed: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Tell which numbers are equal but for last bits."""
+    near = np.abs(replayed - logged) <= TOLERANCE * np.maximum(1.0, np.abs(logged))
+    return near | (np.isnan(logged) & np.isnan(replayed))
 
 
 def newest(known: float | None, timestamps: npt.NDArray[np.float64] | None) -> float | None:

@@ -19,7 +19,7 @@ async def score(session: Session, batch: Batch) -> Answer:
     detector = (await session.readable()).detector
     X = matrix_of(session, batch, detector.config)
     answer = Answer.blank(len(X))
-    answer.samples_needed = detector.samples_needed
+    answer.samples_needed, answer.as_of_seq = detector.samples_needed, detector.next_seq - 1
     if batch.explain:
         answer.explained, answer.features = [None] * len(X), feature_names(detector.config)
     if detector.ready:
@@ -41,12 +41,13 @@ def score_part(detector: Detector, X: Matrix, part: slice, answer: Answer) -> No
             answer.explained[row] = explained
 
 
-async def log_density(session: Session, batch: Batch) -> list[float]:
-    """Give the log density at points; NotReady before there is one."""
+async def log_density(session: Session, batch: Batch) -> tuple[list[float], int]:
+    """Give the log density at points, and the seq of the last sample in it; NotReady before there is one."""
     detector = (await session.readable()).detector
+    as_of_seq = detector.next_seq - 1
     X = matrix_of(session, batch, detector.config)
     values: list[float] = (-await score_slices(detector, X)).tolist()
-    return values
+    return values, as_of_seq
 
 
 async def describe(session: Session) -> dict[str, Any]:
@@ -58,12 +59,15 @@ async def describe(session: Session) -> dict[str, Any]:
         "config": detector.config.to_dict(),
         "n_seen": detector.n_seen,
         "next_seq": detector.next_seq,
+        "as_of_seq": detector.next_seq - 1,
         "oldest_seq": state.horizon.oldest_seq,
         "newest_timestamp": state.newest_timestamp,
         "ready": detector.ready,
         "samples_needed": detector.samples_needed,
         "threshold": detector.threshold,
         "costs": costs_of(detector),
+        "replay_mismatches": state.replay_mismatches,
+        "memory_bytes": state.memory_bytes(),
         "storage": await storage(session),
     }
 

@@ -5,6 +5,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from app.metrics import Metrics
@@ -12,6 +13,7 @@ from app.settings import Settings
 from app.storage.base import Store, StoreError
 from app.streams.clock import Clock
 from app.streams.errors import Stopping
+from app.streams.leasing import Leases, unique_name
 from app.streams.session import Session
 
 T = TypeVar("T")
@@ -20,21 +22,28 @@ logger = logging.getLogger(__name__)
 
 
 class Registry:
-    """Hands out sessions and closes the least recently used when there are too many."""
+    """Hands out sessions, and closes the least recently used when all together take more memory than they may."""
 
     def __init__(self, store: Store, settings: Settings, clock: Clock, metrics: Metrics) -> None:
         self._store = store
         self._settings = settings
         self._clock = clock
         self._metrics = metrics
+        self.leases = Leases(store, settings.worker or unique_name(), settings.lease_seconds, clock)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._running: set[asyncio.Task[Any]] = set()
         self._stopping = False
-        metrics.watch(self.count, self.oldest_unsaved_seconds)
+        self._held_bytes = 0
+        self._making_room = asyncio.Lock()
+        metrics.watch(self.count, self.held_bytes, self.oldest_unsaved_seconds)
 
     def count(self) -> int:
         """Count the streams in memory."""
         return sum(session.is_open for session in self._sessions.values())
+
+    def held_bytes(self) -> int:
+        """Give the memory of the open streams."""
+        return self._held_bytes
 
     def oldest_unsaved_seconds(self) -> float:
         """Give the age of the oldest change that no snapshot holds."""
@@ -60,54 +69,75 @@ class Registry:
     @asynccontextmanager
     async def reading(self, stream: str) -> AsyncIterator[Session]:
         """Give a stream's session for a read."""
-        session = self._sessions.get(stream)
-        if session is None:
-            session = self._sessions[stream] = Session(stream, self._store, self._clock, self._settings, self._metrics)
+        if stream not in self._sessions:
+            # only who opens a stream waits for the room
+            await self._make_room()
+        session = self._sessions.get(stream) or self._begin(stream)
         self._sessions.move_to_end(stream)
         session.users += 1
         try:
             yield session
         finally:
-            session.users -= 1
-            self._release(session)
+            session.used_at = self._clock.monotonic()
+            self._leave(session)
+
+    def _begin(self, stream: str) -> Session:
+        session = Session(stream, self._store, self._clock, self._settings, self._metrics, self.leases)
+        self._sessions[stream] = session
+        return session
 
     @asynccontextmanager
     async def changing(self, stream: str) -> AsyncIterator[Session]:
         """Give a stream's session for a change; changes of one stream take turns in the order they came."""
         async with self.reading(stream) as session, session.lock:
             yield session
-        if len(self._sessions) > self._settings.max_streams_open:
-            await self.close_unused()
 
-    def _release(self, session: Session) -> None:
+    def _leave(self, session: Session) -> None:
+        """Note what a session takes now that one user less is there, and forget it if that is nothing."""
+        session.users -= 1
+        before, session.weight = session.weight, session.memory_bytes
+        self._held_bytes += session.weight - before
         unused = not session.users and not session.is_open
         if unused and self._sessions.get(session.stream) is session:
             del self._sessions[session.stream]
+            self.leases.let_go(session.stream)
+
+    async def _make_room(self) -> None:
+        """Close the least recently used streams until the others take no more memory than they may."""
+        async with self._making_room:
+            while self._held_bytes > self._settings.memory_budget_bytes:
+                session = next((session for session in self._sessions.values() if not session.users), None)
+                if session is None or not await self.save(session, close=True):
+                    return
 
     async def close_unused(self) -> None:
-        """Close the least recently used streams beyond the limit, after their snapshots."""
-        excess = len(self._sessions) - self._settings.max_streams_open
-        for session in [session for session in self._sessions.values() if not session.users][: max(0, excess)]:
-            if await self.save(session) and not session.users:
-                session.forget()
-                self._release(session)
+        """Close the streams that nobody has asked for in a while, and those that growth leaves no room for."""
+        before = self._clock.monotonic() - self._settings.idle_seconds
+        for session in list(takewhile(lambda session: session.used_at <= before, self._sessions.values())):
+            if not session.users:
+                await self.save(session, close=True)
+        await self._make_room()
 
-    async def save(self, session: Session) -> bool:
-        """Store a snapshot of a stream if it has changed; tell whether nothing is left to do."""
+    async def save(self, session: Session, *, close: bool = False) -> bool:
+        """Store a snapshot of a stream if it has changed, and close it if nobody else uses it; False if that failed."""
         session.users += 1
         try:
             async with session.lock:
                 await session.save()
+                if close and session.users == 1:
+                    session.forget()
+                    self._metrics.streams_closed.inc()
             return True
         except Exception as error:
             # one stream's fault must not end the snapshots of all others
             self._metrics.snapshot_failures.inc()
+            # the others have their turn before it is tried again
+            self._sessions.move_to_end(session.stream)
             unexpected = not isinstance(error, StoreError)
             logger.warning("no snapshot of stream %s: %s", session.stream, error, exc_info=unexpected)
             return False
         finally:
-            session.users -= 1
-            self._release(session)
+            self._leave(session)
 
     async def save_due(self) -> None:
         """Store the snapshots that are due, one after another."""

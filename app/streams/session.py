@@ -1,49 +1,67 @@
 """One stream: its state in memory, kept in step with its log."""
 
 import asyncio
+import logging
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from app.metrics import Metrics
 from app.settings import Settings
-from app.storage.base import Entry, Position, Snapshot, StaleWriter, Store, StoreUnavailable
+from app.storage.base import Entry, Fenced, Position, Snapshot, StaleWriter, Store, StoreUnavailable
 from app.streams.clock import Clock
 from app.streams.errors import StreamAppeared, UnknownStream
+from app.streams.leasing import Leases
 from app.streams.ledger import Ledger
 from app.streams.opening import Opening
 from app.streams.state import StreamState, new_state
 from core import Detector, DetectorConfig
 
 RETRY_SECONDS = 5.0
+COPY_SECONDS = 1.0
+START = Position(0, 0)
+
+logger = logging.getLogger(__name__)
 
 
 class Session:
     """A stream between the first request for it and its eviction.
 
-    Whatever changes it holds `lock`. Memory never gets ahead of the log unnoticed: when an event is not known to be
-    kept, the state serves reads at most, and is loaded again before the next change.
+    Whatever changes it holds `lock`, and the stream's lease. Memory never gets ahead of the log unnoticed: when an
+    event is not known to be kept, or the lease is lost, the state serves reads at most, and is loaded again before the
+    next change.
     """
 
-    def __init__(self, stream: str, store: Store, clock: Clock, settings: Settings, metrics: Metrics) -> None:
+    def __init__(
+        self, stream: str, store: Store, clock: Clock, settings: Settings, metrics: Metrics, leases: Leases
+    ) -> None:
         self.stream = stream
         self.store = store
         self.clock = clock
         self.settings = settings
         self.metrics = metrics
+        self.leases = leases
         self.lock = asyncio.Lock()
         self.users = 0
+        self.used_at = clock.monotonic()
+        self.weight = 0
         self.ledger = Ledger(store, stream)
         self.unsaved_since: float | None = None
         self._state: StreamState | None = None
         self._current = False
-        self._retry_at = -math.inf
+        self._look_again_at = -math.inf
+        self._acknowledged = START
         self._birth: Snapshot | None = None
 
     @property
     def is_open(self) -> bool:
         """Tell whether the stream is in memory."""
         return self._state is not None
+
+    @property
+    def memory_bytes(self) -> int:
+        """Give the bytes of the stream in memory; 0 while it is not there."""
+        return 0 if self._state is None else self._state.memory_bytes()
 
     @property
     def snapshot_is_due(self) -> bool:
@@ -54,33 +72,62 @@ class Session:
         many = self._state.unsaved_events >= self.settings.snapshot_every_events
         return many or waited >= self.settings.snapshot_every_seconds
 
+    @property
+    def _is_current(self) -> bool:
+        return self._current and self.leases.holds(self.stream)
+
     async def state(self) -> StreamState:
-        """Give the state as of the log's head, for a change; UnknownStream if there is none."""
-        if self._state is None or not self._current:
-            self._place(await Opening(self.store, self.stream, self.metrics).state())
+        """Give the state as of the log's head, for a change; UnknownStream if there is none, LeaseHeld if not ours."""
+        if self._state is None or not self._is_current:
+            await self.leases.acquire(self.stream)
+            self._place(await self._opening().state())
+            self._note_setback()
         if self._state is None:
             raise UnknownStream(self.stream)
+        self.leases.use(self.stream)
         return self._state
 
     async def readable(self) -> StreamState:
         """Give a state to read from; while the store is down, the one in memory."""
         # a store that hangs takes seconds to fail: one read now and then finds out, no other waits for it
-        is_kept_waiting = self.lock.locked() or self.clock.monotonic() < self._retry_at
-        if self._state is not None and (self._current or is_kept_waiting):
+        is_kept_waiting = self.lock.locked() or self.clock.monotonic() < self._look_again_at
+        if self._state is not None and (self._is_current or is_kept_waiting):
             return self._state
         async with self.lock:
             try:
-                return await self.state()
+                return await self.latest()
             except StoreUnavailable:
                 if self._state is None:
                     raise
-                self._retry_at = self.clock.monotonic() + RETRY_SECONDS
+                self._look_again_at = self.clock.monotonic() + RETRY_SECONDS
                 return self._state
+
+    async def latest(self) -> StreamState:
+        """Give the state as of the log's head, for a read, whoever writes the stream."""
+        if self.leases.holds(self.stream):
+            return await self.state()
+        self._place(await self._opening().state())
+        self._current, self.unsaved_since = False, None
+        self._look_again_at = self.clock.monotonic() + COPY_SECONDS
+        if self._state is None:
+            raise UnknownStream(self.stream)
+        return self._state
+
+    def _opening(self) -> Opening:
+        return Opening(self.store, self.stream, self.metrics, self.settings.strict_replay)
 
     def _place(self, state: StreamState | None) -> None:
         self._state, self._current = state, True
         self._birth = None
         self.unsaved_since = self.clock.monotonic() if state is not None and state.unsaved_events else None
+
+    def _note_setback(self) -> None:
+        """Count it when the store has lost what it had acknowledged to us, as an unpromised fail-over can."""
+        position = START if self._state is None else self._state.position
+        if position < self._acknowledged:
+            self.metrics.setbacks.inc()
+            logger.warning("stream %s: the store is back at %s from %s", self.stream, position, self._acknowledged)
+        self._acknowledged = position
 
     def begin(self, config: DetectorConfig) -> StreamState:
         """Start a stream in memory; the store learns of it with its first event."""
@@ -91,15 +138,19 @@ class Session:
 
     async def create(self, state: StreamState) -> None:
         """Make a new stream known to the store."""
-        if not await self.store.create(self.stream, Snapshot(state.position, state.to_bytes())):
+        if not await self._create(Snapshot(state.position, state.to_bytes())):
             self.forget()
             raise StreamAppeared(self.stream)
         self._place(state)
 
+    async def _create(self, snapshot: Snapshot) -> bool:
+        return await self.store.create(self.stream, snapshot, self.leases.token(self.stream))
+
     def forget(self) -> None:
-        """Drop the state; the next use loads it."""
+        """Drop the state and leave the stream to others; the next use loads it."""
         self._place(None)
         self._current = False
+        self.leases.let_go(self.stream)
 
     @contextmanager
     def ahead_of_log(self) -> Iterator[None]:
@@ -107,21 +158,22 @@ class Session:
         try:
             yield
         except BaseException:
-            self._current = False
+            self._current, self._look_again_at = False, -math.inf
+            self.leases.drop(self.stream)
             raise
 
     async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes]) -> None:
         """Log an event that the engine has taken; only then is it acknowledged."""
         if self._birth is not None:
             await self._bear(self._birth)
-        await self.store.append(self.stream, state.position, entry, labels)
-        state.position = entry.position
+        await self.store.append(self.stream, state.position, entry, labels, self.leases.token(self.stream))
+        state.position = self._acknowledged = entry.position
         state.unsaved_events += 1
         if self.unsaved_since is None:
             self.unsaved_since = self.clock.monotonic()
 
     async def _bear(self, birth: Snapshot) -> None:
-        if not await self.store.create(self.stream, birth):
+        if not await self._create(birth):
             raise StreamAppeared(self.stream)
         self._birth = None
 
@@ -133,7 +185,9 @@ class Session:
     async def save(self) -> None:
         """Store a snapshot and trim the log to the label horizon."""
         state = self._state
-        if state is None or not self._current or not state.unsaved_events:
+        if self._current and not self._is_current:
+            self.unsaved_since = None  # another worker's to store now
+        if state is None or not self._is_current or not state.unsaved_events:
             return
         horizon = state.horizon.advanced(
             state.detector.next_seq,
@@ -143,8 +197,8 @@ class Session:
         )
         snapshot = Snapshot(state.position, state.to_bytes(horizon))
         try:
-            await self.store.save_snapshot(self.stream, snapshot, horizon.oldest_seq)
-        except StaleWriter:
+            await self.store.save_snapshot(self.stream, snapshot, horizon.oldest_seq, self.leases.token(self.stream))
+        except (StaleWriter, Fenced):
             self.forget()
             raise
         self.metrics.snapshots.inc()
@@ -154,11 +208,17 @@ class Session:
     async def replace(self, state: StreamState) -> None:
         """Put another state in the place of the present one, in the store and in memory; the log begins anew."""
         present = await self.state()
+        snapshot, token = Snapshot(state.position, state.to_bytes()), self.leases.token(self.stream)
         with self.ahead_of_log():
-            await self.store.replace(self.stream, present.position, Snapshot(state.position, state.to_bytes()))
+            await self.store.replace(self.stream, present.position, snapshot, token)
         self._place(state)
+        self._acknowledged = state.position
 
     async def delete(self) -> bool:
         """Delete the stream."""
-        self.forget()
-        return await self.store.delete(self.stream)
+        await self.leases.acquire(self.stream)
+        try:
+            return await self.store.delete(self.stream, self.leases.token(self.stream))
+        finally:
+            self.forget()
+            self._acknowledged = START

@@ -1,4 +1,4 @@
-"""Stores snapshots in the background."""
+"""Stores snapshots and closes streams in the background."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ PAUSE_SECONDS = 0.5
 
 
 class Snapshotter:
-    """Looks again and again for streams whose snapshot is due."""
+    """Looks again and again for streams whose snapshot is due, and for those to be closed."""
 
     def __init__(self, registry: Registry, clock: Clock) -> None:
         self._registry = registry
@@ -30,3 +30,4 @@ class Snapshotter:
         while True:
             await self._clock.sleep(PAUSE_SECONDS)
             await self._registry.save_due()
+            await self._registry.close_unused()

@@ -1,42 +1,63 @@
 """What a stream has in memory, and its snapshot as bytes."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from app.metrics import MISMATCHES
 from app.storage.base import Position
 from app.streams.horizon import Horizon
+from app.streams.weighing import SESSION_BYTES, held_bytes
 from core import Detector, InvalidSnapshot
 from core.snapshot import decode, encode
 
 KIND = "stream"
 VERSION = 1
+GROWTH, MOST_UNWEIGHED = 8, 128
+"""A stream is weighed again when it has seen one in so many samples more, at the latest after so many."""
+
+
+def no_mismatches() -> dict[str, int]:
+    """Give a count of 0 for each reason."""
+    return dict.fromkeys(MISMATCHES, 0)
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What a snapshot says beside the engine."""
+    """What a snapshot says beside the engine; what came later has a default."""
 
     oldest_seq: int
     marks: list[tuple[int, float]]
     newest_timestamp: float | None
+    replay_mismatches: dict[str, int] = msgspec.field(default_factory=no_mismatches)
 
 
 @dataclass(slots=True)
 class StreamState:
-    """A detector and its place in the log."""
+    """A detector and its place in the log; replay_mismatches counts samples that replayed otherwise, by reason."""
 
     detector: Detector
     position: Position
     horizon: Horizon
     newest_timestamp: float | None = None
     unsaved_events: int = 0
+    replay_mismatches: dict[str, int] = field(default_factory=no_mismatches)
+    weight: int = 0
+    weigh_from: int = 0
+
+    def memory_bytes(self) -> int:
+        """Give the bytes in memory, as of the last time that they were counted: that takes a millisecond."""
+        seen = self.detector.n_seen
+        if not self.weight or seen >= self.weigh_from:
+            self.weight = SESSION_BYTES + held_bytes(self)
+            self.weigh_from = seen + 1 + min(seen // GROWTH, MOST_UNWEIGHED)
+        return self.weight
 
     def to_bytes(self, horizon: Horizon | None = None) -> bytes:
         """Write the state; it continues bit for bit."""
         kept = horizon or self.horizon
-        header = Header(kept.oldest_seq, kept.marks, self.newest_timestamp)
+        header = Header(kept.oldest_seq, kept.marks, self.newest_timestamp, self.replay_mismatches)
         meta: dict[str, Any] = msgspec.to_builtins(header)
         return encode(KIND, VERSION, meta, {"engine": np.frombuffer(self.detector.to_bytes(), dtype=np.uint8)})
 
@@ -48,7 +69,9 @@ class StreamState:
         if "engine" not in arrays:
             raise InvalidSnapshot("it holds no engine")
         detector = Detector.from_bytes(arrays["engine"].tobytes())
-        return cls(detector, position, Horizon(header.oldest_seq, header.marks), header.newest_timestamp)
+        horizon = Horizon(header.oldest_seq, header.marks)
+        mismatches = no_mismatches() | header.replay_mismatches
+        return cls(detector, position, horizon, header.newest_timestamp, replay_mismatches=mismatches)
 
 
 def new_state(detector: Detector, position: Position) -> StreamState:

@@ -29,9 +29,18 @@ async def slices(n: int) -> AsyncIterator[slice]:
         size = max(1, size // 2) if perf_counter() - began > SLICE_SECONDS else min(2 * size, MOST_ROWS)
 
 
-async def observe_slices(detector: Detector, X: npt.NDArray[np.float64], *, explain: bool = False) -> list[Observation]:
-    """Observe samples (n, m)."""
-    return [detector.observe(X[part], explain=explain) async for part in slices(len(X))]
+async def observe_slices(
+    detector: Detector,
+    X: npt.NDArray[np.float64],
+    times: npt.NDArray[np.float64] | None,
+    *,
+    explain: bool = False,
+) -> list[Observation]:
+    """Observe samples (n, m) of these times (n,), if they have any."""
+    return [
+        detector.observe(X[part], None if times is None else times[part], explain=explain)
+        async for part in slices(len(X))
+    ]
 
 
 async def feedback_slices(detector: Detector, records: Records, labels: Sequence[bool | None]) -> Feedback:

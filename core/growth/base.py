@@ -44,6 +44,11 @@ class Growth(ABC):
         """Let what was noted so far count that much less."""
         return
 
+    @property
+    def newest(self) -> int:
+        """The highest ordinal of a sample that is kept."""
+        return 0
+
     @abstractmethod
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""

@@ -2,7 +2,7 @@
 
 Every leaf has at most one candidate, a hyperplane found among its recent samples, and counts what falls on its two
 sides from then on. When the marginal likelihood of the sides beats that of the whole, the leaf is cut and its children
-inherit the sides' statistics, so no sample is thrown away. A candidate that stays poor is replaced by a better one.
+inherit what the sides have counted. A candidate that stays poor is replaced by a better one.
 """
 
 from typing import Any, Final
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray, grown
 from core.config import DetectorConfig
+from core.errors import InvalidSnapshot
 from core.evidence import MEAN_COUNT, Expectation, choose_prior, log_share
 from core.families.gaussian_nodes import scatter_about_prior
 from core.forgetting import Forgetting
@@ -36,7 +37,7 @@ PRICE_A_FEATURE: Final = 2.0
 """What a hyperplane costs: MARGIN nats, and half as many times log n as this a feature."""
 SLOW: Final = 256
 CHECK_GROWTH: Final = (0.15, 0.5)
-SEARCH_GROWTH: Final = (0.3, 1.0)
+SEARCH_GROWTH: Final = (0.3, 0.5)
 """A node is looked at, or searched, when it has grown by this share; the second number from SLOW samples on."""
 ROUNDING: Final = 1e-9
 """Nats a sample: of two hyperplanes that part samples alike the older one stays, whatever the last bits say."""
@@ -107,6 +108,10 @@ class EvidenceGrowth(Growth):
         if self._config.split != "evidence":
             for _ in range(splits_due(self._config.beta, before, after)):
                 self._split_most_separated(after)
+
+    @property
+    def newest(self) -> int:
+        return int(self._recent.ordinal.max(initial=0))
 
     @property
     def _full(self) -> bool:
@@ -285,11 +290,12 @@ class EvidenceGrowth(Growth):
         self._nodes.lift(pair, child, n_learned + 1)
         self._candidates.move(child, pair.node)
         recent.leaf[recent.of(child)] = pair.node
-        recent.window[self._nodes.tree.ancestor[:, child]] = n_learned + 1
+        below = self._nodes.tree.ancestor[:, child]
+        recent.window[below] = self._candidates.since[below] = n_learned + 1
         for name in self._ARRAYS:
             array = getattr(self, f"_{name}")
             array[pair.node] = array[child]
-        recent.window[pair.node] = n_learned + 1
+        recent.window[pair.node] = self._candidates.since[pair.node] = n_learned + 1
         self._worth.lift(pair, child)
 
     def _grow(self) -> None:
@@ -308,6 +314,8 @@ class EvidenceGrowth(Growth):
         for name in self._ARRAYS:
             shape = (tree.n_nodes, *getattr(self, f"_{name}").shape[1:])
             setattr(self, f"_{name}", take(arrays, f"growth_{name}", np.float64, shape))
+        if (self._variance <= 0).any() or (self._fresh < 0).any() or (self._unsearched < 0).any():
+            raise InvalidSnapshot("what its nodes expect is not positive")
         self._candidates.load(arrays, tree.leaf)
         self._recent.load(arrays, tree)
         self._worth.load(arrays, tree.n_nodes)

@@ -84,7 +84,7 @@ class TwoMeans:
         """Take over a state; InvalidSnapshot if it does not fit."""
         self._count = take(arrays, "centroid_count", np.float64, (n_nodes, 2))
         self._sum = take(arrays, "centroid_sum", np.float64, (n_nodes, 2, self._sum.shape[2]))
-        if (self._count <= 0).any():
+        if (self._count < 1e-100).any() or (np.abs(self._sum) > 1e120).any():
             raise InvalidSnapshot("it has a centroid of nothing")
         self._freeze()
 

@@ -42,6 +42,7 @@ class DisturbedStore:
 
     def __init__(self, store: Any) -> None:
         self.store = store
+        self.is_exclusive = store.is_exclusive
         self.before: dict[str, Callable[[], Awaitable[None]]] = {}
         self.after: dict[str, Callable[[], Awaitable[None]]] = {}
 
@@ -72,6 +73,8 @@ class Service:
     def __init__(self, store: Any = None, clock: Clock | None = None, key: str | None = None, **settings: Any) -> None:
         self.store = MemoryStore() if store is None else store
         self.clock = clock or FakeClock()
+        # of one name, so that one run takes over from another at once
+        settings = {"worker": "the same"} | settings
         self.app = create_app(Settings(**settings), store=self.store, clock=self.clock)
         self.registry = self.app.state.service.registry
         transport = httpx2.ASGITransport(self.app, raise_app_exceptions=False)

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from app.metrics import LABEL_OUTCOMES, SAMPLE_OUTCOMES, STATUS_CLASSES, STORE_ERRORS
+from app.metrics import LABEL_OUTCOMES, MISMATCHES, SAMPLE_OUTCOMES, STATUS_CLASSES, STORE_ERRORS
 from app.storage.base import StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.labelling import OUTCOMES
@@ -25,7 +25,9 @@ async def test_everything_is_there_at_zero_from_the_start(service):
         assert await service.metric("itan_store_errors_total", reason=reason) == 0
     for status in STATUS_CLASSES:
         assert await service.metric("itan_requests_total", route="/observe", method="POST", status_class=status) == 0
-    for name in ("flags_total", "snapshot_failures_total", "replay_mismatches_total", "open_streams"):
+    for reason in MISMATCHES:
+        assert await service.metric("itan_replay_mismatches_total", reason=reason) == 0
+    for name in ("flags_total", "snapshot_failures_total", "open_streams"):
         assert await service.metric(f"itan_{name}") == 0
 
 
@@ -51,7 +53,7 @@ async def test_flags_are_counted(service):
 
 
 async def test_random_paths_methods_and_streams_make_no_series():
-    async with Service(max_streams_open=50) as service:
+    async with Service(memory_budget_mb=0.5) as service:
         await lines_of(service)
         before = len(await lines_of(service))
         for i in range(300):
@@ -60,10 +62,12 @@ async def test_random_paths_methods_and_streams_make_no_series():
             await service.observe([[1.0]], f"stream-{i}")
         assert len(await lines_of(service)) == before < LINES
         assert await service.metric("itan_requests_total", route="other", method="other", status_class="4xx") == 600
-        assert await service.metric("itan_open_streams") <= 50
+        assert 20 < await service.metric("itan_open_streams") < 60
+        assert 0 < await service.metric("itan_open_stream_bytes") < 0.6 * 2**20
+        assert await service.metric("itan_streams_closed_total") > 200
         for i in range(300):
             await service.http.delete(f"/streams/stream-{i}")
-        assert await service.metric("itan_open_streams") == 0
+        assert await service.metric("itan_open_streams") == await service.metric("itan_open_stream_bytes") == 0
 
 
 async def test_no_number_is_nan(service):

@@ -4,34 +4,40 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from redis import Redis
 
 from app.storage import open_store
 from app.storage.base import Store
-from tests.servers import PROGRAMS, RedisServer
+from tests.servers import PROGRAMS, ClusterServers, RedisServer, WatchedServers, find_valkey
 
-KINDS = ["memory", "sqlite", *PROGRAMS]
+Servers = RedisServer | WatchedServers | ClusterServers
+
+SERVED: dict[str, Callable[[Path], Servers]] = {
+    **{kind: lambda folder, find=find: RedisServer(find(), folder) for kind, find in PROGRAMS.items()},
+    "sentinel": lambda folder: WatchedServers(find_valkey(), folder),
+    "cluster": lambda folder: ClusterServers(find_valkey(), folder),
+}
+KINDS = ["memory", "sqlite", *SERVED]
 
 
 @pytest.fixture(scope="session")
-def shared_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, RedisServer]]:
+def shared_servers() -> Iterator[dict[str, Servers]]:
     """Servers that live as long as the session, started when first asked for."""
-    servers: dict[str, RedisServer] = {}
+    servers: dict[str, Servers] = {}
     yield servers
     for server in servers.values():
         server.kill()
 
 
 @pytest.fixture(scope="session")
-def empty_server(shared_servers, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], RedisServer]:
-    """Give the shared server of a kind, with nothing in it."""
+def empty_server(shared_servers, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Servers]:
+    """Give the shared servers of a kind, with nothing in them."""
 
-    def prepare(kind: str) -> RedisServer:
+    def prepare(kind: str) -> Servers:
         if kind not in shared_servers:
-            shared_servers[kind] = RedisServer(PROGRAMS[kind](), tmp_path_factory.mktemp(kind))
-            shared_servers[kind].start()
-        with Redis.from_url(shared_servers[kind].url) as client:
-            client.flushall()
+            servers = SERVED[kind](tmp_path_factory.mktemp(kind))
+            shared_servers[kind] = servers
+            servers.start()
+        shared_servers[kind].flush()
         return shared_servers[kind]
 
     return prepare
@@ -49,7 +55,7 @@ def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Redis
 @pytest.fixture(params=KINDS)
 def store_url(request: pytest.FixtureRequest, tmp_path: Path, empty_server) -> str:
     """The URL of an empty store of each kind."""
-    if request.param in PROGRAMS:
+    if request.param in SERVED:
         return empty_server(request.param).url
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/itan.db"
 

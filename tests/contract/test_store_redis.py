@@ -7,6 +7,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import ResponseError
 
+from app.storage import open_store
 from app.storage.base import Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable
 from app.storage.redis import RedisStore
 from tests.servers import PROGRAMS
@@ -53,6 +54,21 @@ async def test_scripts_that_the_server_forgot_run_once(redis_store, admin):
         assert await append_many(redis_store, names, seq) == [None] * 5
         admin.script_flush()
         assert [(await redis_store.size(name)).log_entries for name in names] == [seq] * 5
+
+
+async def test_scripts_that_the_nodes_of_a_cluster_forgot_run_once(empty_server):
+    cluster = empty_server("cluster")
+    store = open_store(cluster.url)
+    await store.open()
+    names = [f"t{number}" for number in range(12)]
+    await asyncio.gather(*(store.create(name, START) for name in names))
+    for seq in (1, 2, 3):
+        for node in cluster.servers[:seq]:
+            with node.admin() as admin:
+                admin.script_flush()
+        assert await append_many(store, names, seq) == [None] * len(names)
+        assert [(await store.size(name)).log_entries for name in names] == [seq] * len(names)
+    await store.close()
 
 
 async def test_waiting_appends_share_a_pipeline(redis_store, admin):

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
-from tests.servers import RedisServer, find_free_port
+from tests.servers import find_free_port
 
 SERVE = [sys.executable, "-m", "app.cli", "serve", "--log-level", "error"]
 
@@ -19,6 +19,7 @@ class ServiceProcess:
         self.port = find_free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ITAN_")}
+        settings = {"worker": f"port {self.port}"} | settings
         self._environment = kept | {f"ITAN_{name.upper()}": str(value) for name, value in settings.items()}
         self._command = [*SERVE, "--port", str(self.port), "--store", store]
         self._said = folder / "said.txt"
@@ -52,18 +53,16 @@ class ServiceProcess:
         self._process.communicate(timeout=60)
         return self._process.returncode
 
+    def freeze(self) -> None:
+        """Stop it in its tracks: connections stay open and nothing answers."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
     def said(self) -> str:
         """Give what it said on stderr in all its lives."""
         return self._said.read_text()
-
-
-def freeze(server: RedisServer) -> None:
-    """Stop a server in its tracks: connections stay open and nothing answers."""
-    assert server._process is not None
-    server._process.send_signal(signal.SIGSTOP)
-
-
-def thaw(server: RedisServer) -> None:
-    """Let it go on."""
-    assert server._process is not None
-    server._process.send_signal(signal.SIGCONT)

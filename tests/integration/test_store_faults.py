@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from tests.app.harness import blobs
-from tests.integration.process import ServiceProcess, freeze, thaw
+from tests.integration.process import ServiceProcess
 from tests.servers import PROGRAMS, RedisServer
 
 X = blobs(200).tolist()
@@ -70,7 +70,7 @@ class Caller:
         assert self.until_accepted(self.label).json()["outcome"] in (["applied"], ["duplicate"])
         assert self.http.get("/streams/s").json()["n_seen"] == self.acknowledged
         assert self.http.get("/readyz").json()["store"] == "available"
-        assert "itan_replay_mismatches_total 0.0" in self.http.get("/metrics").text
+        assert 'itan_replay_mismatches_total{reason="other"} 0.0' in self.http.get("/metrics").text
 
     def until_accepted(self, call: Callable[[], httpx2.Response]) -> httpx2.Response:
         """Try until the store is back: the first tries may find connections that are not."""
@@ -105,10 +105,10 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
 
 def test_redis_stops_dies_and_fills_up(server, tmp_path):
     with calling(server.url + "?socket_timeout=0.3", tmp_path) as caller:
-        freeze(server)
+        server.freeze()
         caller.expect_outage()
         caller.expect_quick_reads()
-        thaw(server)
+        server.thaw()
         caller.expect_recovery()
 
         server.kill()

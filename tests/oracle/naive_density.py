@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import DetectorConfig
+from core.forgetting import HALVINGS
 from core.mixture import LEAST_MEAN_LOSS, RATIO_CAP, SOFT_BAYES_RATE
 
 LEFT, RIGHT = 0, 1
@@ -223,10 +224,10 @@ class NaiveDensity:
             self.end_round()
 
     def memory(self) -> float:
-        """How many samples the statistics remember at most: a half-life in samples over ln 2."""
+        """How many samples the statistics remember for something: HALVINGS half-lives."""
         if self.config.half_life_samples is None:
             return self.n_learned
-        return min(self.n_learned, self.config.half_life_samples / log(2))
+        return min(self.n_learned, HALVINGS * self.config.half_life_samples)
 
     def end_round(self) -> None:
         """Weights first, by the densities that the samples had; then the lists; then the splits that are due."""

@@ -215,13 +215,14 @@ class NaiveEvidence(NaiveDensity):
         self.place()
 
     def move_shares(self, pair: list[EvidenceNode], reaches: dict[int, float]) -> None:
-        """What has reached each of two children, of the last MEMORY samples or so."""
+        """What has reached each of two children, of the last MEMORY samples or so, or of a half-life if that is less."""
         for child in pair:
             child.share += reaches[id(child)]
         both = sum(child.share for child in pair)
-        if both > MEMORY:
+        memory = min(MEMORY, self.config.half_life_samples or MEMORY)
+        if both > memory:
             for child in pair:
-                child.share *= MEMORY / both
+                child.share *= memory / both
 
     def place(self) -> None:
         """alpha: the product of what is passed on down the path, times what the node keeps."""

@@ -1,7 +1,7 @@
 -- Add an entry if the head is where the writer thinks it is.
--- ARGV: after, position, body, first seq ('' for a label event), packed ids ('' for none), then seq, label, seq, label, ...
+-- ARGV: token, after, position, body, first seq ('' for a label event), packed ids ('' for none), then seq, label, ...
 local meta, _, log, ids, labels = unpack(KEYS)
-local after, position, body, first, packed = unpack(ARGV, 1, 5)
+local token, after, position, body, first, packed = unpack(ARGV, 1, 6)
 
 -- Lua can hand over some 8,000 values in one call.
 local function put(key, list, from)
@@ -23,9 +23,12 @@ local function seqs_by_id()
   return list
 end
 
-local head = redis.call('HGET', meta, 'head')
+local head, fence = unpack(redis.call('HMGET', meta, 'head', 'fence'))
 if not head then
   return {'missing'}
+end
+if tonumber(token) < tonumber(fence or 0) then
+  return {'fenced', fence}
 end
 if head ~= after then
   local last = redis.call('XRANGE', log, position, position)[1]
@@ -35,13 +38,13 @@ end
 
 -- XADD comes first: a full server refuses it, and nothing has changed yet.
 redis.call('XADD', log, position, 'b', body, 'f', first, 'i', packed)
-redis.call('HSET', meta, 'head', position)
+redis.call('HSET', meta, 'head', position, 'fence', token)
 redis.call('HINCRBY', meta, 'entries', 1)
 redis.call('HINCRBY', meta, 'bytes', #body)
 if packed ~= '' then
   redis.call('HINCRBY', meta, 'ids', put(ids, seqs_by_id(), 1))
 end
-if #ARGV > 5 then
-  redis.call('HINCRBY', meta, 'labels', put(labels, ARGV, 6))
+if #ARGV > 6 then
+  redis.call('HINCRBY', meta, 'labels', put(labels, ARGV, 7))
 end
 return {'ok'}

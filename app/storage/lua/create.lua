@@ -1,14 +1,18 @@
--- Begin a stream. The token tells a repeated call from a second one.
-local meta, snapshot = KEYS[1], KEYS[2]
-local token, position, body = unpack(ARGV)
+-- Begin a stream. The mark tells a repeated call from a second one. ARGV: token, mark, position, body
+local meta, snapshot, lease = KEYS[1], KEYS[2], KEYS[6]
+local token, mark, position, body = unpack(ARGV)
 
 if redis.call('EXISTS', meta) == 1 then
-  return {redis.call('HGET', meta, 'token') == token and 'ok' or 'exists'}
+  return {redis.call('HGET', meta, 'token') == mark and 'ok' or 'exists'}
 end
-if redis.call('EXISTS', unpack(KEYS)) > 0 then
+if redis.call('EXISTS', unpack(KEYS, 1, 5)) > 0 then
   return {'corrupt'}
 end
+local leased = redis.call('HGET', lease, 'token')
+if leased and tonumber(token) < tonumber(leased) then
+  return {'fenced', leased}
+end
 redis.call('SET', snapshot, body)
-redis.call('HSET', meta, 'token', token, 'head', position, 'snapshot', position,
+redis.call('HSET', meta, 'token', mark, 'fence', token, 'head', position, 'snapshot', position,
   'entries', 0, 'bytes', 0, 'ids', 0, 'labels', 0)
 return {'ok'}

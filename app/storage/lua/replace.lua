@@ -1,10 +1,13 @@
--- Go on from a foreign state: nothing stays but the new snapshot.
+-- Go on from a foreign state: nothing stays but the new snapshot. ARGV: token, after, position, body
 local meta, snapshot, log, ids, labels = unpack(KEYS)
-local after, position, body = unpack(ARGV)
+local token, after, position, body = unpack(ARGV)
 
-local head, stored = unpack(redis.call('HMGET', meta, 'head', 'snapshot'))
+local head, stored, fence = unpack(redis.call('HMGET', meta, 'head', 'snapshot', 'fence'))
 if not head then
   return {'missing'}
+end
+if tonumber(token) < tonumber(fence or 0) then
+  return {'fenced', fence}
 end
 if head ~= after then
   local repeated = head == position and stored == position and redis.call('GET', snapshot) == body
@@ -12,5 +15,6 @@ if head ~= after then
 end
 redis.call('UNLINK', snapshot, log, ids, labels)
 redis.call('SET', snapshot, body)
-redis.call('HSET', meta, 'head', position, 'snapshot', position, 'entries', 0, 'bytes', 0, 'ids', 0, 'labels', 0)
+redis.call('HSET', meta, 'fence', token, 'head', position, 'snapshot', position,
+  'entries', 0, 'bytes', 0, 'ids', 0, 'labels', 0)
 return {'ok'}

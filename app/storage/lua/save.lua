@@ -1,6 +1,6 @@
--- Replace the snapshot by one that is not older and not later than the head.
+-- Replace the snapshot by one that is not older and not later than the head. ARGV: token, position, body
 local meta, snapshot = KEYS[1], KEYS[2]
-local position, body = unpack(ARGV)
+local token, position, body = unpack(ARGV)
 
 local function is_later(a, b)
   local a_seq, a_sub = string.match(a, '(%d+)-(%d+)')
@@ -11,9 +11,12 @@ local function is_later(a, b)
   return tonumber(a_sub) > tonumber(b_sub)
 end
 
-local head, stored = unpack(redis.call('HMGET', meta, 'head', 'snapshot'))
+local head, stored, fence = unpack(redis.call('HMGET', meta, 'head', 'snapshot', 'fence'))
 if not head then
   return {'missing'}
+end
+if tonumber(token) < tonumber(fence or 0) then
+  return {'fenced', fence}
 end
 if is_later(stored, position) then
   return {'stale', stored}

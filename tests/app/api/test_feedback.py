@@ -1,8 +1,10 @@
 import pytest
 
+from app.storage.base import StoreUnavailable
+from app.storage.memory import MemoryStore
 from app.streams.labelling import OUTCOMES
 from core import Detector, DetectorConfig
-from tests.app.harness import Service, blobs
+from tests.app.harness import DisturbedStore, Service, blobs, raising
 
 
 @pytest.fixture
@@ -106,6 +108,7 @@ async def test_the_id_wins_over_the_seq(observed):
 async def test_a_label_of_the_warm_up_is_applied(observed):
     answer = await observed.feedback({"seq": 3, "anomaly": True})
     assert answer["outcome"] == ["applied"]
+    assert answer["threshold_before"] == answer["threshold_after"]
     assert (await observed.feedback({"seq": 3, "anomaly": True}))["outcome"] == ["duplicate"]
 
 
@@ -165,3 +168,31 @@ async def test_labels_of_samples_with_labels_find_their_newest_record(observed):
         await once.feedback({"seq": 50, "anomaly": True})
         expected = await once.accepted("GET", "/streams/s")
     assert (await observed.accepted("GET", "/streams/s"))["costs"] == expected["costs"]
+
+
+async def test_a_label_before_its_sample_is_unknown_and_leaves_nothing_behind(observed):
+    assert (await observed.feedback({"id": "later", "anomaly": True}))["outcome"] == ["unknown"]
+    await observed.observe([[1.0, 1.0]], ids=["later"])
+    answer = await observed.feedback({"id": "later", "anomaly": True})
+    assert (answer["outcome"], answer["labels"]) == (["applied"], 1)
+
+
+async def test_a_retry_after_a_lost_answer_is_a_duplicate():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        await service.observe(blobs(60))
+        store.after["append"] = raising(StoreUnavailable("answer lost"))
+        labels = {"labels": [{"seq": 50, "anomaly": True}]}
+        await service.refused("POST", "/feedback?stream=s", 503, "store_unavailable", json=labels)
+        del store.after["append"]
+        answer = await service.feedback({"seq": 50, "anomaly": True})
+        assert (answer["outcome"], answer["labels"]) == (["duplicate"], 1)
+
+
+async def test_thousands_of_labels_in_one_call(service):
+    await service.observe(blobs(3000))
+    before = (await service.store.size("s")).log_entries
+    answer = await service.feedback(*({"seq": seq, "anomaly": seq % 50 == 0} for seq in range(501, 3501)))
+    assert answer["outcomes"] == dict.fromkeys(OUTCOMES, 0) | {"applied": 2500, "unknown": 500}
+    assert answer["labels"] == 2500
+    assert (await service.store.size("s")).log_entries == before + 1

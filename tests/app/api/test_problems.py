@@ -4,7 +4,15 @@ import pytest
 
 import app.streams.errors as refusals
 from app.api.problems import TABLE
-from app.storage.base import StaleWriter, StoreCorrupt, StoreError, StoreUnavailable, StreamNotFound
+from app.storage.base import (
+    Fenced,
+    LeaseHeld,
+    StaleWriter,
+    StoreCorrupt,
+    StoreError,
+    StoreUnavailable,
+    StreamNotFound,
+)
 from app.storage.memory import MemoryStore
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 
@@ -28,6 +36,8 @@ def test_codes_are_stable_words():
     [
         (StoreUnavailable("gone"), 503, "store_unavailable", "unavailable"),
         (StaleWriter("s", (1, 0), (2, 0)), 503, "stream_moved", "stale"),
+        (Fenced("s", 1, 2), 503, "stream_moved", "stale"),
+        (LeaseHeld("s", 2.5), 503, "stream_elsewhere", "elsewhere"),
         (StreamNotFound("s"), 404, "unknown_stream", "missing"),
         (StoreCorrupt("s", "entry 3 is missing"), 500, "store_corrupt", "corrupt"),
     ],

@@ -1,0 +1,22 @@
+-- Lease a stream unless another holds it; it need not exist. ARGV: owner, milliseconds
+local meta, lease = KEYS[1], KEYS[6]
+local owner, milliseconds = unpack(ARGV)
+
+local holder, token = unpack(redis.call('HMGET', lease, 'owner', 'token'))
+if holder and holder ~= owner then
+  redis.pcall('HSET', lease, 'wanted', 1) -- the holder may leave it; a full server forgets to ask
+  return {'held', redis.call('PTTL', lease)}
+end
+local head, fence = unpack(redis.call('HMGET', meta, 'head', 'fence'))
+local seconds, microseconds = unpack(redis.call('TIME'))
+-- Higher than all before. The clock sees to it where a stream was deleted, or a fail-over lost the last token.
+local newest = math.max(tonumber(token or 0) + 1, tonumber(fence or 0) + 1, seconds * 1000000 + microseconds)
+newest = string.format('%.0f', newest)
+-- A full server lets a script write once it has removed something: without this nothing could be deleted there.
+redis.call('UNLINK', lease)
+redis.call('HSET', lease, 'owner', owner, 'token', newest)
+redis.call('PEXPIRE', lease, milliseconds)
+if head then
+  redis.call('HSET', meta, 'fence', newest)
+end
+return {'ok', newest}

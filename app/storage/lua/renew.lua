@@ -1,0 +1,26 @@
+-- Let leases end later, also ones that have ended if nobody came since.
+-- Gives the places of those that are lost, and of those that others have asked for.
+-- KEYS: meta, lease, meta, lease, ... ARGV: owner, milliseconds, token, token, ...
+local owner, milliseconds = unpack(ARGV, 1, 2)
+
+local function is_free(meta, lease, token)
+  return redis.call('EXISTS', lease) == 0 and redis.call('HGET', meta, 'fence') == token
+end
+
+local lost, wanted = {}, {}
+for place = 1, #KEYS / 2 do
+  local meta, lease, token = KEYS[2 * place - 1], KEYS[2 * place], ARGV[place + 2]
+  if redis.call('HGET', lease, 'token') == token then
+    redis.call('PEXPIRE', lease, milliseconds)
+    if redis.call('HDEL', lease, 'wanted') == 1 then
+      wanted[#wanted + 1] = place
+    end
+  elseif is_free(meta, lease, token) then
+    redis.call('UNLINK', lease) -- for a full server, as in acquire
+    redis.call('HSET', lease, 'owner', owner, 'token', token)
+    redis.call('PEXPIRE', lease, milliseconds)
+  else
+    lost[#lost + 1] = place
+  end
+end
+return {'ok', lost, wanted}

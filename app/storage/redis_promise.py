@@ -1,0 +1,71 @@
+"""What a Redis keeps of what it has taken, and how to make sure of it."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from redis.exceptions import ResponseError
+
+from app.storage.base import Durability
+from app.storage.redis_servers import Info, Servers, Words
+
+
+async def waits_for(servers: Servers, durability: Durability) -> list[Words]:
+    """Give the commands that wait until what was written before them is kept as promised."""
+    # shorter than the time after which the connection would count as dead
+    milliseconds = round(servers.timeout_seconds * 500)
+    waits: list[Words] = []
+    if durability is not Durability.PROCESS and await knows_waitaof(servers):
+        waits.append(("WAITAOF", 1, 0, milliseconds))
+    if durability is Durability.REPLICAS:
+        waits.append(("WAIT", 1, milliseconds))
+    return waits
+
+
+async def find_faults(servers: Servers, durability: Durability) -> list[str]:
+    """Say in what way the servers are not set up to keep what is promised."""
+    infos = await servers.info("memory", "persistence", "replication")
+    faults = list(chain.from_iterable(faults_of(info, durability) for info in infos))
+    if durability is not Durability.PROCESS and not await fsyncs_first(servers):
+        faults.append(
+            f"Redis may lose the last second in a power loss, though ITAN_DURABILITY={durability}: "
+            "set appendfsync always, or take a server that knows WAITAOF (7.2 or later)"
+        )
+    return list(dict.fromkeys(faults))
+
+
+def faults_of(info: Info, durability: Durability) -> Iterator[str]:
+    """Say what is wrong with one primary."""
+    policy = info.get("maxmemory_policy", "noeviction")
+    if policy.startswith("allkeys"):
+        yield f"Redis may evict streams when its memory is full (maxmemory-policy {policy}): set noeviction"
+    if not info.get("aof_enabled"):
+        yield "Redis keeps no append-only file: acknowledged events do not survive its restart (set appendonly yes)"
+    if info.get("aof_last_write_status", "ok") != "ok":
+        yield "Redis cannot write its append-only file"
+    if info.get("role", "master") != "master":
+        yield "Redis is a replica: it cannot be written to"
+    if durability is Durability.REPLICAS and not info.get("connected_slaves"):
+        yield "Redis has no replica now: with ITAN_DURABILITY=replicas nothing is acknowledged"
+
+
+async def fsyncs_first(servers: Servers) -> bool:
+    """Tell whether a write can be on disk before it is acknowledged."""
+    return await knows_waitaof(servers) or await appendfsync(servers) == b"always"
+
+
+async def knows_waitaof(servers: Servers) -> bool:
+    """Ask for a command that came with version 7.2."""
+    try:
+        await servers.ask("WAITAOF", 0, 0, 1)
+    except ResponseError:
+        return False
+    return True
+
+
+async def appendfsync(servers: Servers) -> bytes | None:
+    """Give the setting (None where it may not be asked for)."""
+    try:
+        answer = await servers.ask("CONFIG", "GET", "appendfsync")
+    except ResponseError:
+        return None
+    return dict(zip(answer[::2], answer[1::2], strict=True)).get(b"appendfsync") if isinstance(answer, list) else None

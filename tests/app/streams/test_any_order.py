@@ -1,0 +1,193 @@
+"""Whatever happens to a worker in whatever order, its streams are those of a plain detector that nothing happens to."""
+
+import asyncio
+import random
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from app.metrics import Metrics
+from app.settings import Settings
+from app.storage.memory import MemoryStore
+from app.storage.sqlite import SqliteStore
+from app.streams.keeping import create
+from app.streams.labelling import LabelRequest, label
+from app.streams.observing import Batch, observe
+from app.streams.registry import Registry
+from app.streams.samples import ArraySamples
+from core import Detector, DetectorConfig, Records
+from tests.app.harness import FakeClock, blobs
+
+CONFIG = DetectorConfig(n_features=2, warmup=4, round_growth=0.2)
+LEASE_SECONDS = 5
+STREAMS = st.sampled_from("ab")
+LABELS = st.dictionaries(st.integers(1, 40), st.sampled_from([True, False, None]), min_size=1, max_size=8)
+X = blobs(1000)
+BOUNDED = settings(max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@dataclass
+class Model:
+    """One stream in plain memory: the detector, and what it said of each id."""
+
+    detector: Detector = field(default_factory=lambda: Detector(CONFIG))
+    first: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    records: dict[int, Records] = field(default_factory=dict)
+
+    def observe(self, ids: list[str]) -> list[tuple[float, ...]]:
+        """Answer ids that are known as the first time, and learn the others."""
+        new = [name for name in ids if name not in self.first]
+        if new:
+            out = self.detector.observe(X[[int(name) for name in new]])
+            self.first.update(zip(new, rows_of(out), strict=True))
+            self.records.update((int(seq), out.records[i]) for i, seq in enumerate(out.seq))
+        return [self.first[name] for name in ids]
+
+    def label(self, labels: dict[int, bool | None]) -> list[str]:
+        """Apply labels, one a sample."""
+        known = [seq for seq in labels if seq in self.records]
+        outcome = dict.fromkeys(labels, "unknown")
+        if known:
+            given = Records.concatenate([self.records[seq] for seq in known])
+            result = self.detector.feedback(given, [labels[seq] for seq in known])
+            outcome.update(zip(known, result.outcome, strict=True))
+            self.records.update((seq, result.records[i]) for i, seq in enumerate(known))
+        return list(outcome.values())
+
+
+def rows_of(answer: Any) -> list[tuple[float, ...]]:
+    """Give the columns of an answer as one row a sample."""
+    columns = (answer.seq, answer.score, answer.threshold, answer.is_anomaly, answer.ready)
+    return list(zip(*(column.astype(float).tolist() for column in columns), strict=True))
+
+
+class Life(RuleBasedStateMachine):
+    """A worker on a store in memory, beside the model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.metrics, self.clock = Metrics("0"), FakeClock()
+        self.models = {"a": Model(), "b": Model()}
+        self.fresh = iter(range(len(X)))
+        self.memory = MemoryStore(self.clock.monotonic)
+        self.workers = 0
+
+    def make_store(self) -> Any:
+        """Give the store as it was left."""
+        return self.memory
+
+    @initialize()
+    def begin(self) -> None:
+        self.runner.run(self.start())
+        for stream in self.models:
+            assert self.run(stream, create, CONFIG)
+
+    async def start(self, worker: str = "0") -> None:
+        self.store = self.make_store()
+        await self.store.open()
+        self.registry = Registry(
+            self.store, Settings(worker=worker, lease_seconds=LEASE_SECONDS), self.clock, self.metrics
+        )
+
+    def run(self, stream: str, change: Any, *given: Any) -> Any:
+        """Change a stream as a route does."""
+
+        async def changed() -> Any:
+            async with self.registry.changing(stream) as session:
+                return await change(session, *given)
+
+        return self.runner.run(changed())
+
+    @rule(stream=STREAMS, new=st.integers(1, 6), old=st.integers(0, 3), seed=st.integers(0, 99))
+    def observe(self, stream: str, new: int, old: int, seed: int) -> None:
+        """Send new samples, some that were sent before among them."""
+        dice, known = random.Random(seed), list(self.models[stream].first)
+        ids = dice.sample(known, min(old, len(known))) + [str(next(self.fresh)) for _ in range(new)]
+        dice.shuffle(ids)
+        self.send(stream, ids)
+
+    @precondition(lambda self: all(model.first for model in self.models.values()))
+    @rule(stream=STREAMS, n=st.integers(1, 8))
+    def duplicate(self, stream: str, n: int) -> None:
+        """Send samples again, as a client does that got no answer."""
+        self.send(stream, list(self.models[stream].first)[-n:])
+
+    def send(self, stream: str, ids: list[str]) -> None:
+        """Observe, and compare the answer with the model's."""
+        samples = ArraySamples(X[[int(name) for name in ids]].tolist())
+        answer = self.run(stream, observe, Batch(samples, tuple(ids)))
+        np.testing.assert_array_equal(rows_of(answer), self.models[stream].observe(ids))
+
+    @rule(stream=STREAMS, labels=LABELS)
+    def label(self, stream: str, labels: dict[int, bool | None]) -> None:
+        """Send labels, also for samples that are not there."""
+        labelled = self.run(stream, label, [LabelRequest(anomaly, seq) for seq, anomaly in labels.items()])
+        assert labelled.outcome == self.models[stream].label(labels)
+        np.testing.assert_equal(labelled.threshold_after, self.models[stream].detector.threshold)
+
+    @rule(stream=STREAMS, close=st.booleans())
+    def snapshot_or_evict(self, stream: str, close: bool) -> None:
+        """Store what has changed, and perhaps close the stream."""
+        session = self.registry._sessions.get(stream)
+        if session is not None:
+            assert self.runner.run(self.registry.save(session, close=close))
+            assert (stream in self.registry._sessions) != close
+
+    @rule()
+    def crash(self) -> None:
+        """End without a word, and begin again when the leases of the dead have ended."""
+        self.registry._sessions.clear()
+        self.runner.run(self.store.close())
+        self.clock.advance(LEASE_SECONDS + 1)
+        self.runner.run(self.start(str(self.workers)))
+
+    @rule()
+    def move(self) -> None:
+        """End in good order; another worker takes over."""
+        self.workers += 1
+        self.runner.run(self.stop())
+        self.runner.run(self.start(str(self.workers)))
+
+    async def stop(self) -> None:
+        await self.registry.stop()
+        await self.registry.leases.stop()
+        await self.store.close()
+
+    def teardown(self) -> None:
+        """Find the engines equal to the last bit, and no replay that came out otherwise."""
+        with self.runner:
+            for stream, model in self.models.items():
+                assert self.run(stream, engine) == model.detector.to_bytes()
+            self.runner.run(self.stop())
+        assert 'itan_replay_mismatches_total{reason="other"} 0.0' in self.metrics.text().decode()
+
+
+async def engine(session: Any) -> bytes:
+    """Give a stream's engine."""
+    return (await session.state()).detector.to_bytes()
+
+
+class LifeOnSqlite(Life):
+    """The same on a file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+
+    def make_store(self) -> Any:
+        return SqliteStore(Path(self.folder.name) / "itan.db")
+
+    def teardown(self) -> None:
+        super().teardown()
+        self.folder.cleanup()
+
+
+TestInMemory, TestOnSqlite = Life.TestCase, LifeOnSqlite.TestCase
+TestInMemory.settings = TestOnSqlite.settings = BOUNDED
