@@ -254,9 +254,7 @@ class Detector:
         if not self.samples_needed:
             scaling = estimated(self._warmup.x, self.config.kinds)
             self._begin(scaling)
-            expected = typical(scaling.apply(self._warmup.x))
-            self._model.nodes.expect(*expected)
-            self._supervision.normals.nodes.expect(*expected)
+            self._model.nodes.expect(*typical(scaling.apply(self._warmup.x)))
             self._warmup = Records.concatenate([self._warmup], self._receipt_bits)
             for i in range(len(self._warmup)):
                 self._pass_warm(scaling, self._warmup, i)
@@ -295,9 +293,7 @@ class Detector:
 
     def _explanation(self, Z: FloatArray, score: FloatArray) -> Explanation:
         assert self._scaling is not None
-        everything, normals = self._supervision.shares()
-        models = [(everything, self._model), (normals, self._supervision.normals)]
-        return explanation_of(models, self._scaling, Z, score)
+        return explanation_of(self._supervision.models(), self._scaling, Z, score)
 
     def _judge(self, examined: Examined, records: Records) -> tuple[FloatArray, BoolArray]:
         """Scores (n,) in the user's units and decisions; the records get what a label will need to know of both."""

@@ -1,6 +1,7 @@
 """What labels do beyond the threshold: a second density, of labelled normals, mixed in as it earns it."""
 
 from dataclasses import replace
+from functools import cached_property
 from math import exp
 from typing import Any, Final
 
@@ -38,7 +39,7 @@ class Supervision:
         self._needed = config.learn_from != "labelled_normal" and config.profile != "paper"
         self._few = 2.0 * config.n_features + FEW
         self.labelled = LabelledSamples(config.n_features)
-        self.normals = DensityModel(_of_normals(config))
+        self._config = config
         self._first, self._second = RecentScores(), RecentScores()
         if self._needed:
             everything.weigh_normality(self.labelled)
@@ -48,10 +49,18 @@ class Supervision:
         """Whether labels have more to say: not if labelled normals alone are learned, nor by the paper's letter."""
         return self._needed
 
+    @cached_property
+    def normals(self) -> DensityModel:
+        """The second model; made when it is first asked for, since most streams never see a label."""
+        normals = DensityModel(_of_normals(self._config))
+        normals.nodes.prior.mean[0] = self._everything.nodes.prior.mean[0]
+        normals.nodes.touch(0)
+        return normals
+
     @property
     def active(self) -> bool:
-        """Whether there is a second model yet."""
-        return self.normals.n_learned > 0
+        """Whether there is a second model yet that has learned something."""
+        return "normals" in vars(self) and self.normals.n_learned > 0
 
     def judge(self, examined: Examined) -> tuple[FloatArray, FloatArray]:
         """Log densities (n,), negated scores of the scaled space, and by how much the second opinion ranks higher."""
@@ -67,12 +76,12 @@ class Supervision:
         first = -self._everything.log_density(Z)
         return -(self._mixed(first, self._opinion(first, Z)) if self.active else first)
 
-    def shares(self) -> tuple[float, float]:
-        """How much the scores of the two models count."""
+    def models(self) -> list[tuple[float, DensityModel]]:
+        """The models, each with how much its score counts."""
         if not self.active:
-            return 1.0, 0.0
+            return [(1.0, self._everything)]
         normals = self._followed() * (1 - self._trust_in_all())
-        return 1.0 - normals, normals
+        return [(1.0 - normals, self._everything), (normals, self.normals)]
 
     def label(self, seq: int, label: int, gain: float, x: FloatArray) -> None:
         """Learn that a sample, x (m,) as learned, is anomalous (+1), normal (-1) or of unknown kind again (0)."""
@@ -105,7 +114,7 @@ class Supervision:
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
         arrays = self.labelled.state()
-        if self.normals.next_ordinal == 1:
+        if "normals" not in vars(self):
             return arrays
         arrays |= {f"normals_{name}": array for name, array in self.normals.state().items()}
         for name, recent in (("first", self._first), ("second", self._second)):

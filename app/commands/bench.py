@@ -1,4 +1,4 @@
-"""`itan bench`: the paper's experiments, today's peers, and CPU per sample."""
+"""`itan bench`: the paper's experiments, today's peers, and CPU per sample and per request."""
 
 import json
 import os
@@ -92,6 +92,16 @@ def speed(as_json: AsJson = False, quick: Quick = False) -> None:
     from bench.speed import measure
 
     table = measure(rounds=1, training=200, singles=50, batch=200) if quick else measure()
+    _show([table], as_json)
+    _finish([table], [], as_json)
+
+
+@bench.command()
+def http(as_json: AsJson = False, quick: Quick = False) -> None:
+    """Measure the CPU of a server per request: /observe on each store, beside a bare FastAPI echo."""
+    from bench.http import measure
+
+    table = measure(turns=1, training=100, requests=20) if quick else measure()
     _show([table], as_json)
     _finish([table], [], as_json)
 

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from app.streams.horizon import MARKS
 from app.streams.weighing import SESSION_BYTES
 from core import DetectorConfig
+from core.families import Layout
+from core.growth.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
+from core.labelled import CAPACITY as LABELLED
 
 NUMBER = 8
-ROW_BYTES = 48
-"""A record beside its sample and its receipt: seq, score, threshold, flags, round."""
+ROW_BYTES = 76
+"""A record beside its sample and its receipt: seq, score, threshold, flags, level, gain, ordinals, time."""
 ENTRY_BYTES = 160
 """An event beside its records: names of fields, build, checksum, time."""
-THRESHOLD_NUMBERS = 1000 + 4 * 512
+RANKED = 1000
+THRESHOLD_NUMBERS = RANKED + 4 * 512
 OUTCOME_NUMBERS = 3 * 2049
 HEADER_BYTES = 8_000
 MARK_BYTES, MARK_OBJECTS_BYTES = 40, 130
@@ -43,21 +47,57 @@ def estimate(config: DetectorConfig) -> Estimate:
 
 
 def snapshot_bytes(config: DetectorConfig) -> int:
-    """Give the bytes of the state: four covariances and seven vectors a node, a round, the warm-up, the labels."""
-    m = config.n_features
-    numbers = config.max_nodes * (4 * covariance_numbers(config) + 7 * m + NODE_NUMBERS)
-    numbers += round_samples(config) * m + 2 * m + THRESHOLD_NUMBERS + OUTCOME_NUMBERS
+    """Give the bytes of the state: both models, the warm-up, the labels."""
+    numbers = sum(model_numbers(config, nodes) for nodes in models(config)) + 2 * config.n_features
+    numbers += THRESHOLD_NUMBERS + OUTCOME_NUMBERS
+    if len(models(config)) > 1:
+        numbers += LABELLED * (config.n_features + 3) + 2 * RANKED
     header = HEADER_BYTES + len(json.dumps(config.to_dict())) + 2 * MARKS * MARK_BYTES
     return NUMBER * numbers + config.warmup * record_bytes(config) + header
 
 
+def models(config: DetectorConfig) -> list[int]:
+    """Give the most nodes of each model that there may be: of everything, and of labelled normals."""
+    alone = config.profile == "paper" or config.learn_from == "labelled_normal"
+    return [config.max_nodes] if alone else [config.max_nodes, max(1, config.max_nodes // 2)]
+
+
+def model_numbers(config: DetectorConfig, nodes: int) -> int:
+    """Count what a model keeps: nodes, the two sides of each leaf's candidate, the leaves' recent samples, a round."""
+    m, width = config.n_features, columns(config)
+    matrix = covariance_numbers(config)
+    packed = matrix if config.family.endswith("diagonal") else m * (m + 1) // 2
+    numbers = nodes * (2 * packed + 3 * width + 3 * m + NODE_NUMBERS) + round_samples(config) * (m + 1)
+    return numbers + (nodes + 1) * (packed + width + 1) + recent_samples(config, nodes) * (2 * m + 2)
+
+
+def recent_samples(config: DetectorConfig, nodes: int) -> int:
+    """Count the samples that the leaves of a model keep at most."""
+    leaves = (nodes + 1) // 2
+    return (
+        0 if config.profile == "paper" else max(TOTAL, leaves * max(LEAST, LEAST_A_FEATURE * (config.n_features + 1)))
+    )
+
+
+def columns(config: DetectorConfig) -> int:
+    """Count the columns of which a node keeps the mean: features, or what stands for those that are not Gaussian."""
+    layout = Layout(config.kinds)
+    return len(layout.block) + layout.n_apart
+
+
 def beyond_snapshot(config: DetectorConfig) -> int:
     """Give the bytes in memory that are made again from a snapshot: factors of the covariances, what is pending."""
-    m, nodes = config.n_features, config.max_nodes
-    factors = NUMBER * nodes * (4 * covariance_numbers(config) + 4 * m + NODE_NUMBERS)
-    pending = round_samples(config) * (2 * NUMBER * m + (NUMBER + 2) * nodes + SEGMENT_BYTES)
+    return sum(beyond_model(config, nodes) for nodes in models(config)) + SESSION_BYTES
+
+
+def beyond_model(config: DetectorConfig, nodes: int) -> int:
+    """Give what one model takes beside its numbers: whole matrices, factors, the tree's relations, what is pending."""
+    m, matrix = config.n_features, covariance_numbers(config)
+    factors = NUMBER * nodes * (8 * matrix + 8 * m + 2 * columns(config) + NODE_NUMBERS)
+    relations = nodes * (nodes + LABELLED) + NUMBER * nodes * (nodes + 1) // 2
+    pending = round_samples(config) * (NUMBER * (3 * m + nodes + 2) + SEGMENT_BYTES)
     objects = ARRAYS_BYTES + 2 * FLOAT_OBJECT_BYTES * THRESHOLD_NUMBERS + 2 * MARKS * MARK_OBJECTS_BYTES
-    return factors + pending + objects + SESSION_BYTES
+    return factors + relations + pending + objects
 
 
 def covariance_numbers(config: DetectorConfig) -> int:
@@ -72,5 +112,6 @@ def round_samples(config: DetectorConfig) -> int:
 
 
 def record_bytes(config: DetectorConfig) -> int:
-    """Give the bytes of one record: the sample, its receipt of two bits a node, and what was filled in or clipped."""
-    return ROW_BYTES + 3 * NUMBER * config.n_features + 2 * -(-config.max_nodes // 8)
+    """Give the bytes of one record: the sample, what was filled or drawn in, and of the paper's tree a bit a node."""
+    left = -(-config.max_nodes // 8) if config.profile == "paper" else 0
+    return ROW_BYTES + 3 * NUMBER * config.n_features + left

@@ -17,6 +17,7 @@ from bench.protocol import prequential
 from core.arrays import BoolArray, FloatArray
 from core.mixture import Mixture, log_mixture
 from core.threshold import GradientThreshold
+from core.tree import SubspaceTree
 
 SEED: Final = 100
 ROUNDS: Final = 3000
@@ -47,19 +48,19 @@ def node_log_densities(model: ItanModel, rounds: int) -> FloatArray:
     return np.stack(parts, 1)
 
 
-def weights_regret(mixture: Mixture, log_density: FloatArray) -> Regret:
+def weights_regret(rule: type[Mixture], log_density: FloatArray) -> Regret:
     """Log-loss beyond the best fixed weights in hindsight, and (R/2 + 1) sqrt(2 A T ln N) + R^2 ln N / 2.
 
     Theorem 1's own bound lacks the factor R/2 + 1 (tests/core/test_regret.py has the proof and a counterexample). A is
     the mean loss in the unit in which the largest density met is 1, as the theorem has it; R the largest ratio f_i / p.
     """
-    n = log_density.shape[1]
+    n, mixture = log_density.shape[1], rule(SubspaceTree(1))
     mixture.weights = np.full(n, 1 / n)
     loss, largest = np.empty(len(log_density)), np.empty(len(log_density))
     for t, row in enumerate(log_density):
         log_p = float(log_mixture(row[None], mixture.weights)[0])
         loss[t], largest[t] = -log_p, exp(float(row.max()) - log_p)
-        mixture.learn(row[None])
+        mixture.learn(mixture.shares(row[None]))
     loss, largest = loss.cumsum(), np.maximum.accumulate(largest)
     rounds = checkpoints(len(loss))
     at = np.array(rounds) - 1

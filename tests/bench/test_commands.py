@@ -3,13 +3,14 @@
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from bench import speed
+from bench import http, speed
 from bench.paper import experiments, figures
 from bench.paper.experiments import run_experiment
 from bench.paper.figures import regrets, splits
@@ -70,6 +71,19 @@ def test_speed_measures_every_way_at_every_width(monkeypatch: pytest.MonkeyPatch
     assert len(ours) == 3
     for row in ours:
         assert all(row[way] > 0 for way in ("one_by_one", "batch", "score_one", "score_batch"))  # type: ignore[operator]
+
+
+def test_http_measures_every_store_beside_the_echo(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = partial(http.measure, turns=1, training=20, requests=3)
+    monkeypatch.setattr(http, "measure", few)
+    (table,) = json.loads(bench("http", "--json"))["tables"]
+    rows = {row.pop("server"): row for row in table["rows"]}
+    assert all(row["us"] > 0 for row in rows.values())
+    served = {name: row for name, row in rows.items() if name.startswith("/observe")}
+    assert served.keys() | {http.REDIS} == {"/observe, memory", "/observe, sqlite", http.REDIS}
+    for row in served.values():
+        assert row["share"] == pytest.approx(rows[http.ECHO]["us"] / row["us"])
+    assert http.REDIS in served or http.NO_REDIS in table["notes"]
 
 
 def test_figures_are_six_modest_pngs_and_repeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def test_children_share_their_parents_subspace() -> None:
 
 @pytest.mark.parametrize("mixture", [ExponentiatedGradient, SoftBayes])
 def test_the_weights_regret_stays_under_theorem_1s_bound(mixture: type) -> None:
-    regret = weights_regret(mixture(), node_log_densities(grow()[1], 400))
+    regret = weights_regret(mixture, node_log_densities(grow()[1], 400))
     assert (regret.measured < regret.bound).all()
     assert regret.measured[-1] > 0
 

@@ -247,7 +247,7 @@ def test_with_labels_both_models_are_explained_by_their_shares():
     model.feedback(out.records[100:160], [bool(flagged) for flagged in out.is_anomaly[100:160]])
     X = clusters(20, seed=1, missing=0.1)
     found = model.explain(X)
-    everything, normals = model._supervision.shares()
+    (everything, _), (normals, _) = model._supervision.models()
     assert 0.01 < normals < 0.99
     one, two = (
         explanation_of([(1.0, part)], model._scaling, model._scaling.apply(X), found.score)

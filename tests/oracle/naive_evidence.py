@@ -215,7 +215,7 @@ class NaiveEvidence(NaiveDensity):
         self.place()
 
     def move_shares(self, pair: list[EvidenceNode], reaches: dict[int, float]) -> None:
-        """What has reached each of two children, of the last MEMORY samples or so, or of a half-life if that is less."""
+        """What has reached each of two children, of the last MEMORY samples or so, or a half-life if that is less."""
         for child in pair:
             child.share += reaches[id(child)]
         both = sum(child.share for child in pair)

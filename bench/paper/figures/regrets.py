@@ -35,8 +35,8 @@ def draw(folder: Path, rounds: int = ROUNDS) -> Path:
 
 def _draw_weights(axes: "Axes", rounds: int) -> None:
     log_density = node_log_densities(grow()[1], rounds)
-    eg = weights_regret(ExponentiatedGradient(), log_density)
-    soft = weights_regret(SoftBayes(), log_density)
+    eg = weights_regret(ExponentiatedGradient, log_density)
+    soft = weights_regret(SoftBayes, log_density)
     axes.plot(eg.rounds, eg.bound, "--", color=BLACK, label="Theorem 1's bound, with its factor")
     axes.plot(eg.rounds, eg.measured, "-o", ms=3, color=VERMILION, label="exponentiated gradient")
     axes.plot(soft.rounds, soft.measured, "-s", ms=3, color=BLUE, label="soft-Bayes")

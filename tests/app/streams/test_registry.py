@@ -16,7 +16,7 @@ async def snapshot_seq(service, stream="s"):
     return snapshot.position.seq
 
 
-TWO_STREAMS = {"memory_budget_mb": 0.03}
+TWO_STREAMS = {"memory_budget_mb": 0.045}
 ONE_STREAM = {"memory_budget_mb": 0.001}
 
 
