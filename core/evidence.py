@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from scipy.special import gammaln
 
-from core.arrays import FloatArray, IntArray
+from core.arrays import FloatArray
 from core.cholesky import factor
 from core.statistics import outer
 
@@ -38,11 +38,6 @@ class Expectation:
     variance: FloatArray
     correlation: FloatArray | None
     credit: FloatArray
-
-    def rows(self, chosen: IntArray) -> "Expectation":
-        """The chosen groups."""
-        correlation = None if self.correlation is None else self.correlation[chosen]
-        return Expectation(self.variance[chosen], correlation, self.credit[chosen])
 
 
 def choose_prior(

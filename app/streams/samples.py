@@ -8,14 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from app.streams.errors import InvalidSamples, UnknownStream
-from core import DetectorConfig, Feature
+from core import DetectorConfig, Feature, InvalidObservation
+from core.inputs import checked_samples
 
 Matrix = npt.NDArray[np.float64]
 Value = float | None
 
 
 class Samples(Protocol):
-    """A batch in one of the forms that clients send."""
+    """A batch in one of the forms that clients send; field is what the body calls it."""
+
+    field: str
 
     def count(self, n_features: int) -> int:
         """Count the samples."""
@@ -32,7 +35,7 @@ class ArraySamples:
 
     def __init__(self, rows: Sequence[Sequence[Value]], field: str = "samples") -> None:
         self._rows = rows
-        self._field = field
+        self.field = field
 
     def count(self, n_features: int) -> int:
         """Count the rows."""
@@ -46,9 +49,9 @@ class ArraySamples:
         """Put the rows together."""
         width = config.n_features
         if set(map(len, self._rows)) != {width}:
-            refuse_width(self._rows, width, self._field)
+            refuse_width(self._rows, width, self.field)
         flat = np.array(list(chain.from_iterable(self._rows)), dtype=np.float64)  # None becomes NaN
-        return with_some_value(flat.reshape(len(self._rows), width), self._field)
+        return with_some_value(flat.reshape(len(self._rows), width), self.field)
 
 
 class NamedSamples:
@@ -56,7 +59,7 @@ class NamedSamples:
 
     def __init__(self, rows: Sequence[Mapping[str, Value]], field: str = "samples") -> None:
         self._rows = rows
-        self._field = field
+        self.field = field
 
     def count(self, n_features: int) -> int:
         """Count the rows."""
@@ -70,12 +73,12 @@ class NamedSamples:
         """Put the values in the order of the stream's names."""
         names = self._names(config)
         rows = [self._row(i, row, names) for i, row in enumerate(self._rows)]
-        return with_some_value(np.array(rows, dtype=np.float64).reshape(len(rows), len(names)), self._field)
+        return with_some_value(np.array(rows, dtype=np.float64).reshape(len(rows), len(names)), self.field)
 
     def _names(self, config: DetectorConfig) -> tuple[str, ...]:
         if config.features is None:
             raise InvalidSamples(
-                f"{self._field}[0]", dict(self._rows[0]), "an array: the features of this stream have no names"
+                f"{self.field}[0]", dict(self._rows[0]), "an array: the features of this stream have no names"
             )
         return tuple(feature.name for feature in config.features)
 
@@ -84,16 +87,18 @@ class NamedSamples:
             values = [row[name] for name in names]
         except KeyError as missing:
             raise InvalidSamples(
-                f"{self._field}[{i}]", dict(row), f"an object with {missing.args[0]!r} (null if missing)"
+                f"{self.field}[{i}]", dict(row), f"an object with {missing.args[0]!r} (null if missing)"
             ) from None
         if len(row) > len(names):
             extra = next(name for name in row if name not in names)
-            raise InvalidSamples(f"{self._field}[{i}].{extra}", row[extra], "left out: the stream has no such feature")
+            raise InvalidSamples(f"{self.field}[{i}].{extra}", row[extra], "left out: the stream has no such feature")
         return values
 
 
 class BinarySamples:
     """Little-endian float64 rows; the stream knows how wide they are."""
+
+    field = "samples"
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -150,3 +155,11 @@ def with_some_value(X: Matrix, field: str) -> Matrix:
         i = int(empty.argmax())
         raise InvalidSamples(f"{field}[{i}]", None, "a sample with at least one value that is not missing")
     return X
+
+
+def refuse_outside(X: Matrix, config: DetectorConfig, field: str) -> None:
+    """Raise InvalidSamples for a value that a feature of its kind cannot have, before any row is learned."""
+    try:
+        checked_samples(X, config.n_features, config.features)
+    except InvalidObservation as error:
+        raise InvalidSamples(f"{field}[{error.row}][{error.column}]", error.value, error.limit) from None

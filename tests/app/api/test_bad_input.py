@@ -375,3 +375,16 @@ async def test_finite_numbers_of_any_size_are_good_input(ready):
         assert answer["ready"] == [True]
         assert None not in answer["score"] + answer["threshold"]
     assert json.dumps(await ready.accepted("GET", "/density?stream=s"), allow_nan=False)
+
+
+async def test_a_value_that_its_kind_cannot_have_is_named_and_teaches_nothing(service):
+    """Far into a batch, too: none of the rows before it may be learned."""
+    features = [{"name": "errors", "kind": "poisson"}, {"name": "load"}]
+    await service.accepted("PUT", "/streams/s", json={"features": features})
+    rows = [[i % 5, 0.1 * i] for i in range(600)]
+    rows[500][0] = 2.5
+    for path, field in (("/observe?stream=s", "samples"), ("/density?stream=s", "points")):
+        problem = await service.refused("POST", path, 422, "invalid_samples", json={field: rows})
+        assert (problem["field"], problem["value"]) == (f"{field}[500][0]", 2.5)
+        assert "'errors' is poisson" in problem["limit"]
+    assert (await service.accepted("GET", "/streams/s"))["n_seen"] == 0
