@@ -10,6 +10,8 @@ SAMPLE_OUTCOMES = ("learned", "repeated", "scored")
 LABEL_OUTCOMES = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
 MISMATCHES = ("version", "other")
 STORE_ERRORS = ("unavailable", "stale", "missing", "corrupt", "elsewhere")
+OBSERVE_STEPS = ("decode", "engine", "append", "encode")
+STEP_SECONDS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5)
 LATENCY_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -26,6 +28,14 @@ class Metrics:
             buckets=LATENCY_SECONDS,
             registry=self.registry,
         )
+        steps = Histogram(
+            "itan_observe_step_seconds",
+            "time of each step of a POST /observe that learns, by step",
+            ["step"],
+            buckets=STEP_SECONDS,
+            registry=self.registry,
+        )
+        self.observe_steps = {step: steps.labels(step) for step in OBSERVE_STEPS}
         self.samples = self._counter("samples", "samples of accepted requests, by what was done with them", "outcome")
         self.flags = self._counter("flags", "samples found anomalous when they were observed")
         self.labels = self._counter("labels", "labels by what became of them, each sample once a request", "outcome")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
@@ -177,16 +178,20 @@ async def learn(
         times = np.full(len(X), session.clock.now())
     # an error in the first slice has changed nothing; from then on the engine is ahead of the log
     first, rest = (None, None) if times is None else (times[:FIRST_ROWS], times[FIRST_ROWS:])
+    began = perf_counter()
     observed = [state.detector.observe(X[:FIRST_ROWS], first, explain=batch.explain)]
     with session.ahead_of_log():
         observed += await observe_slices(state.detector, X[FIRST_ROWS:], rest, explain=batch.explain)
+        session.metrics.observe_steps["engine"].observe(perf_counter() - began)
         records = [out.records for out in observed]
         learned = Records.concatenate(records) if len(records) > 1 else records[0]
         explained = explained_in(observed)
         ids = tuple(batch.ids[row] for row in rows) if batch.ids else ()
         body = batch_body(learned, times, session.clock.steady(), explained)
         position = Position(int(learned.seq[-1]), 0)
+        began = perf_counter()
         await session.append(state, Entry(position, body, int(learned.seq[0]), ids), {})
+        session.metrics.observe_steps["append"].observe(perf_counter() - began)
     state.newest_timestamp = newest(state.newest_timestamp, times)
     session.metrics.samples.labels("learned").inc(len(learned))
     session.metrics.flags.inc(int(learned.is_anomaly.sum()))

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from app.metrics import LABEL_OUTCOMES, MISMATCHES, SAMPLE_OUTCOMES, STATUS_CLASSES, STORE_ERRORS
+from app.metrics import LABEL_OUTCOMES, MISMATCHES, OBSERVE_STEPS, SAMPLE_OUTCOMES, STATUS_CLASSES, STORE_ERRORS
 from app.storage.base import StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.labelling import OUTCOMES
@@ -43,6 +43,20 @@ async def test_requests_are_counted_by_route_and_status(service):
     of_stream = {"route": "/streams/{stream}", "method": "GET"}
     assert await service.metric("itan_requests_total", **of_stream, status_class="2xx") == 1
     assert await service.metric("itan_requests_total", **of_stream, status_class="4xx") == 1
+
+
+async def test_each_step_of_observe_is_timed_once_a_request(service):
+    async def count(step):
+        return await service.metric("itan_observe_step_seconds_count", step=step)
+
+    assert [await count(step) for step in OBSERVE_STEPS] == [0, 0, 0, 0]
+    X = blobs(300)
+    await service.observe(X, ids=[f"i{k}" for k in range(300)])
+    assert [await count(step) for step in OBSERVE_STEPS] == [1, 1, 1, 1]
+    await service.observe(X[:1], ids=["i0"])  # known: nothing to learn, nothing to append
+    await service.accepted("POST", "/observe?stream=s&learn=false", json={"samples": X.tolist()})
+    assert [await count(step) for step in OBSERVE_STEPS] == [2, 1, 1, 2]
+    assert await service.metric("itan_observe_step_seconds_sum", step="engine") > 0
 
 
 async def test_flags_are_counted(service):
