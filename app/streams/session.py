@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from app.metrics import Metrics
 from app.settings import Settings
-from app.storage.base import Entry, Fenced, Position, Snapshot, StaleWriter, Store, StoreUnavailable
+from app.storage.base import NO_LABELS, Entry, Fenced, Position, Snapshot, StaleWriter, Store, StoreUnavailable
 from app.streams.clock import Clock
 from app.streams.errors import StreamAppeared, UnknownStream
 from app.streams.leasing import Leases
@@ -162,7 +162,7 @@ class Session:
             self.leases.drop(self.stream)
             raise
 
-    async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes]) -> None:
+    async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
         """Log an event that the engine has taken; only then is it acknowledged."""
         if self._birth is not None:
             await self._bear(self._birth)
