@@ -26,10 +26,6 @@ class Job(NamedTuple):
     operation: Operation[Any]
     future: "asyncio.Future[Any]"
 
-    def run(self, connection: sqlite3.Connection) -> object:
-        """Do it, unless nobody waits any more."""
-        return None if self.future.done() else self.operation(connection)
-
 
 class SqliteWorker:
     """Runs operations in one thread, all that wait in one transaction, each undone alone if it fails."""
@@ -99,10 +95,9 @@ class SqliteWorker:
     def _run_group(self, connection: sqlite3.Connection, group: list[Job]) -> list[object]:
         try:
             connection.execute(self._begin)
-            if len(group) == 1:  # what is undone is all there is: that needs no mark to go back to
-                outcomes = [group[0].run(connection)]
-            else:
-                outcomes = [_attempt(connection, job) for job in group]
+            # what is undone of a single one is all there is: that needs no mark to go back to
+            attempt = _attempt if len(group) > 1 else _run
+            outcomes = [attempt(connection, job) for job in group]
             connection.execute("COMMIT")
         except Exception as error:  # nothing of this group was kept
             _roll_back(connection)
@@ -152,10 +147,15 @@ def wrap_error(error: Exception) -> Exception:
     return error
 
 
+def _run(connection: sqlite3.Connection, job: Job) -> object:
+    """Do what is asked for, unless nobody waits for it any more."""
+    return None if job.future.done() else job.operation(connection)
+
+
 def _attempt(connection: sqlite3.Connection, job: Job) -> object:
     connection.execute("SAVEPOINT job")
     try:
-        outcome = job.run(connection)
+        outcome = _run(connection, job)
     except Exception as error:
         if not connection.in_transaction:  # a full disk can undo the work of the whole group
             raise

@@ -186,7 +186,7 @@ async def learn(
         await log(session, state, learned, ids, batch_body(learned, times, session.clock.steady(), explained))
     state.newest_timestamp = newest(state.newest_timestamp, times)
     session.metrics.samples_by_outcome["learned"].inc(len(learned))
-    session.metrics.flags.inc(np.count_nonzero(learned.is_anomaly))
+    session.metrics.flags.inc(int(np.count_nonzero(learned.is_anomaly)))
     return learned, explained
 
 
