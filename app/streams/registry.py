@@ -14,6 +14,7 @@ from app.storage.base import Store, StoreError
 from app.streams.clock import Clock
 from app.streams.errors import Stopping
 from app.streams.leasing import Leases, unique_name
+from app.streams.mismatches import Mismatches
 from app.streams.session import Session
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ class Registry:
         self._clock = clock
         self._metrics = metrics
         self.leases = Leases(store, settings.worker or unique_name(), settings.lease_seconds, clock)
+        self._mismatches = Mismatches()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._running: set[asyncio.Task[Any]] = set()
         self._stopping = False
@@ -95,7 +97,9 @@ class Registry:
         self._leave(session)
 
     def _begin(self, stream: str) -> Session:
-        session = Session(stream, self._store, self._clock, self._settings, self._metrics, self.leases)
+        session = Session(
+            stream, self._store, self._clock, self._settings, self._metrics, self.leases, self._mismatches
+        )
         self._sessions[stream] = session
         return session
 

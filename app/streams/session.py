@@ -13,6 +13,7 @@ from app.streams.clock import Clock
 from app.streams.errors import StreamAppeared, UnknownStream
 from app.streams.leasing import Leases
 from app.streams.ledger import Ledger
+from app.streams.mismatches import Mismatches
 from app.streams.opening import Opening
 from app.streams.state import StreamState, new_state
 from core import Detector, DetectorConfig
@@ -33,7 +34,14 @@ class Session:
     """
 
     def __init__(
-        self, stream: str, store: Store, clock: Clock, settings: Settings, metrics: Metrics, leases: Leases
+        self,
+        stream: str,
+        store: Store,
+        clock: Clock,
+        settings: Settings,
+        metrics: Metrics,
+        leases: Leases,
+        mismatches: Mismatches,
     ) -> None:
         self.stream = stream
         self.store = store
@@ -41,6 +49,7 @@ class Session:
         self.settings = settings
         self.metrics = metrics
         self.leases = leases
+        self.mismatches = mismatches
         self.lock = asyncio.Lock()
         self.users = 0
         self.used_at = clock.monotonic()
@@ -114,7 +123,7 @@ class Session:
         return self._state
 
     def _opening(self) -> Opening:
-        return Opening(self.store, self.stream, self.metrics, self.settings.strict_replay)
+        return Opening(self.store, self.stream, self.metrics, self.mismatches, self.settings.strict_replay)
 
     def _place(self, state: StreamState | None) -> None:
         self._state, self._current = state, True
@@ -221,4 +230,5 @@ class Session:
             return await self.store.delete(self.stream, self.leases.token(self.stream))
         finally:
             self.forget()
+            self.mismatches.forget(self.stream)
             self._acknowledged = START
