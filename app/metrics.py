@@ -60,7 +60,7 @@ class Metrics:
             "snapshot_age_seconds", "age of the oldest change that no snapshot holds; 0 if none"
         )
         self._gauge("build_info", "1, labelled by version", "version").labels(version).set(1)
-        self._fill(self.samples, SAMPLE_OUTCOMES)
+        self.samples_by_outcome = {outcome: self.samples.labels(outcome) for outcome in SAMPLE_OUTCOMES}
         self._fill(self.labels, LABEL_OUTCOMES)
         self._fill(self.store_errors, STORE_ERRORS)
         self._fill(self.replay_mismatches, MISMATCHES)
