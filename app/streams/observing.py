@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.storage.base import Entry, Position
+from app.streams.counting import count_learned
 from app.streams.errors import IdConflict, InvalidIds, UnknownStream, refuse_beyond
 from app.streams.events import batch_body
 from app.streams.explaining import Explained, explained_in
@@ -119,7 +120,7 @@ async def complete(
         records, newly = await learn(session, state, batch, X[new], new)
         answer.put(new, records)
         explained |= newly
-    session.metrics.samples.labels("repeated").inc(len(known))
+    session.metrics.samples["repeated"].inc(len(known))
     return answer, explained
 
 
@@ -193,6 +194,5 @@ async def learn(
         await session.append(state, Entry(position, body, int(learned.seq[0]), ids), {})
         session.metrics.observe_steps["append"].observe(perf_counter() - began)
     state.newest_timestamp = newest(state.newest_timestamp, times)
-    session.metrics.samples.labels("learned").inc(len(learned))
-    session.metrics.flags.inc(int(learned.is_anomaly.sum()))
+    count_learned(session, state, learned)
     return learned, explained
