@@ -44,7 +44,7 @@ class Registry:
 
     def count(self) -> int:
         """Count the streams in memory."""
-        return sum(session.is_open for session in self._sessions.values())
+        return sum(session.figures is not None for session in self._sessions.values())
 
     def held_bytes(self) -> int:
         """Give the memory of the open streams."""
@@ -63,13 +63,13 @@ class Registry:
         """Count how often the store was asked again after a failure."""
         return self._store.retries
 
-    def written(self) -> list[tuple[str, StreamFigures]]:
+    def written(self) -> list[StreamFigures]:
         """Give the figures of the streams that are written here."""
-        sessions = self._sessions.items()
+        holds = self.leases.holds
         return [
-            (stream, figures)
-            for stream, session in sessions
-            if (figures := session.figures) is not None and self.leases.holds(stream)
+            figures
+            for stream, session in self._sessions.items()
+            if (figures := session.figures) is not None and holds(stream)
         ]
 
     def silent_seconds(self, stream: str) -> float:

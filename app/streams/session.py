@@ -47,6 +47,7 @@ class Session:
         self.weight = 0
         self.ledger = Ledger(store, stream)
         self.unsaved_since: float | None = None
+        self.figures: StreamFigures | None = None
         self._state: StreamState | None = None
         self._current = False
         self._look_again_at = -math.inf
@@ -57,11 +58,6 @@ class Session:
     def is_open(self) -> bool:
         """Tell whether the stream is in memory."""
         return self._state is not None
-
-    @property
-    def figures(self) -> StreamFigures | None:
-        """Give what is told of the stream; None while it is not in memory."""
-        return None if self._state is None else self._state.figures
 
     @property
     def memory_bytes(self) -> int:
@@ -124,7 +120,9 @@ class Session:
     def _place(self, state: StreamState | None) -> None:
         self._state, self._current = state, True
         self._birth = None
+        self.figures = None if state is None else state.figures
         if state is not None:
+            state.figures.stream = self.stream
             state.look()
             state.figures.take_costs(state.detector.costs())
         self.unsaved_since = self.clock.monotonic() if state is not None and state.unsaved_events else None

@@ -48,12 +48,13 @@ class StreamState:
     figures: StreamFigures = field(init=False)
 
     def __post_init__(self) -> None:
-        self.figures = StreamFigures(self.detector.config.expected_anomaly_rate)
+        self.figures = StreamFigures("", self.detector.config.expected_anomaly_rate)
 
     def look(self) -> None:
         """Bring up to date those figures that are at hand."""
         detector, figures = self.detector, self.figures
         figures.samples, figures.samples_needed = detector.n_seen, detector.samples_needed
+        figures.is_warming_up = not detector.ready
         figures.nodes, figures.splits = detector.n_nodes, detector.n_splits
         figures.threshold = detector.threshold if detector.ready else None
         figures.log_samples = detector.next_seq - self.horizon.oldest_seq
