@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
+from redis.backoff import ExponentialBackoff
 from redis.exceptions import ConnectionError as DisconnectedError
 from redis.exceptions import ReadOnlyError
 from redis.exceptions import TimeoutError as SilentError
@@ -19,25 +20,25 @@ class RedisLine:
     past redis-py, whose streams, timeouts and encoders take several times what the command itself does.
     """
 
-    def __init__(self, pool: ConnectionPool, timeout_seconds: float, retries: int, pause_seconds: float) -> None:
+    def __init__(self, pool: ConnectionPool, timeout_seconds: float, retries: int, backoff: ExponentialBackoff) -> None:
         self._pool, self._timeout_seconds = pool, timeout_seconds
-        self._retries, self._pause_seconds = retries, pause_seconds
+        self._retries, self._backoff = retries, backoff
         self._connection: AbstractConnection | None = None
         self._wire: Wire | None = None
 
     async def exchange(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         """Send commands and give their answers, errors among them; all are sent again if the connection breaks."""
         sent = pack(commands)
-        for retries_left in range(self._retries, -1, -1):
+        for failures in range(1, self._retries + 2):
             try:
                 wire = self._wire if self._wire is not None and self._wire.is_open else await self._connect()
                 answers = await wire.exchange(sent, len(commands), self._timeout_seconds)
                 break
             except (DisconnectedError, SilentError, OSError):
                 await self.close()
-                if not retries_left:
+                if failures > self._retries:
                     raise
-                await asyncio.sleep(self._pause_seconds)
+                await asyncio.sleep(self._backoff.compute(failures))
         if any(isinstance(answer, ReadOnlyError) for answer in answers):
             await self.close()  # a primary no more: the next one must be looked for
         return answers

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.storage.base import Entry, Position
+from app.streams.counting import count_learned
 from app.streams.errors import IdConflict, InvalidIds, UnknownStream, refuse_beyond
 from app.streams.events import batch_body
 from app.streams.explaining import Explained, explained_in
@@ -118,7 +119,7 @@ async def complete(
         records, newly = await learn(session, state, batch, X[new], new)
         answer.put(new, records)
         explained |= newly
-    session.metrics.samples_by_outcome["repeated"].inc(len(known))
+    session.metrics.samples["repeated"].inc(len(known))
     return answer, explained
 
 
@@ -185,8 +186,7 @@ async def learn(
         ids = batch.ids if rows is None or not batch.ids else tuple(batch.ids[row] for row in rows)
         await log(session, state, learned, ids, batch_body(learned, times, session.clock.steady(), explained))
     state.newest_timestamp = newest(state.newest_timestamp, times)
-    session.metrics.samples_by_outcome["learned"].inc(len(learned))
-    session.metrics.flags.inc(int(np.count_nonzero(learned.is_anomaly)))
+    count_learned(session, state, learned)
     return learned, explained
 
 

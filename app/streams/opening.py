@@ -47,6 +47,7 @@ class Opening:
             await self._replay(state, head)
         except (InvalidSnapshot, UnreadableEvent) as error:
             raise StoreCorrupt(self.stream, str(error)) from error
+        state.figures.snapshot_bytes = len(snapshot.body)
         self.metrics.streams_opened.inc()
         return state
 
@@ -97,7 +98,7 @@ class Opening:
             f"logged by {event.build or 'an early version'}, this is {BUILD}"
         )
         if self.mismatches.note(self.stream, position):
-            self.metrics.replay_mismatches.labels(reason).inc(len(logged))
+            self.metrics.replay_mismatches[reason].inc(len(logged))
             logger.warning("stream %s: %s", self.stream, what)
         if self.is_strict:
             raise ReplayMismatch(self.stream, what)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from app.metrics import Metrics
+from app.metrics import Metrics, StreamFigures
 from app.settings import Settings
 from app.storage.base import NO_LABELS, Entry, Fenced, Position, Snapshot, StaleWriter, Store, StoreUnavailable
 from app.streams.clock import Clock
@@ -56,6 +56,7 @@ class Session:
         self.weight = 0
         self.ledger = Ledger(store, stream)
         self.unsaved_since: float | None = None
+        self.figures: StreamFigures | None = None
         self._state: StreamState | None = None
         self._current = False
         self._look_again_at = -math.inf
@@ -128,6 +129,11 @@ class Session:
     def _place(self, state: StreamState | None) -> None:
         self._state, self._current = state, True
         self._birth = None
+        self.figures = None if state is None else state.figures
+        if state is not None:
+            state.figures.stream = self.stream
+            state.look()
+            state.figures.take_costs(state.detector.costs())
         self.unsaved_since = self.clock.monotonic() if state is not None and state.unsaved_events else None
 
     def _note_setback(self) -> None:
@@ -212,6 +218,8 @@ class Session:
             raise
         self.metrics.snapshots.inc()
         state.horizon, state.unsaved_events = horizon, 0
+        state.look()
+        state.figures.snapshot_bytes = len(snapshot.body)
         self.unsaved_since = None
 
     async def replace(self, state: StreamState) -> None:

@@ -1,7 +1,6 @@
 """Many more streams than memory holds: each answers as if it had never been closed.
 
-`ITAN_TEST_STREAMS=10000 ITAN_TEST_BUDGET_MB=256 ITAN_TEST_REQUESTS=40000 pytest -s tests/integration/test_many_streams.py`
-is the long run.
+The long run: `ITAN_TEST_STREAMS=10000 ITAN_TEST_BUDGET_MB=256 ITAN_TEST_REQUESTS=40000 pytest -s <this file>`.
 """
 
 import gc
