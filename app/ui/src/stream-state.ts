@@ -1,0 +1,136 @@
+// All that the page knows of one stream: what it asked for, and what the event stream told it since.
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Columns, History, LabelEvent, StreamDescription } from "./answers";
+import { problemOf } from "./hooks";
+import { follow } from "./live";
+import { type Row, extended, relabelled, rowsOf } from "./rows";
+import { type Problem, type Query, get, streamPath } from "./service";
+
+const TAIL = 2000;
+const FLUSH_MS = 200;
+const REFRESH_MS = 2500;
+
+export interface StreamState {
+  description: StreamDescription | null;
+  tail: Row[];
+  isConnected: boolean;
+  problem: Problem | null;
+  /** Grows when what was learned may look different: what is drawn from the model is asked for again. */
+  version: number;
+  /** Labels that came by the event stream, newest last. */
+  labelled: LabelEvent | null;
+  refresh: () => void;
+}
+
+type Told = Omit<StreamState, "refresh">;
+const UNKNOWN: Told = { description: null, tail: [], isConnected: true, problem: null, version: 0, labelled: null };
+
+export function useStream(stream: string): StreamState {
+  const [told, setTold] = useState<Told>(UNKNOWN);
+  const refresh = useRef(() => {});
+  useEffect(() => {
+    const watch = new Watch(stream, (change) => setTold((before) => ({ ...before, ...change(before) })));
+    refresh.current = watch.refresh;
+    void watch.start();
+    return () => watch.stop();
+  }, [stream]);
+  return { ...told, refresh: () => refresh.current() };
+}
+
+/** The newest samples before a seq, as many as are wanted. */
+export function newest<T>(stream: string, next: number, points: number, more: Query = {}): Promise<T> {
+  return get<T>(streamPath(stream, "/history"), { from: Math.max(1, next - points), points, ...more });
+}
+
+type Change = (before: Told) => Partial<Told>;
+
+/** Keeps the state of one stream true: samples are shown in gulps, the model is asked for now and then. */
+class Watch {
+  private waiting: Row[] = [];
+  private flushing: number | undefined;
+  private refreshing: number | undefined;
+  private unfollow = (): void => {};
+  private isStopped = false;
+  private next = 1;
+
+  constructor(
+    private readonly stream: string,
+    private readonly set: (change: Change) => void,
+  ) {}
+
+  start = async (): Promise<void> => {
+    this.set(() => UNKNOWN);
+    this.unfollow = follow(this.stream, {
+      samples: this.take,
+      labels: this.label,
+      model: this.refreshSoon,
+      reset: () => void this.load(),
+      connected: this.connected,
+    });
+    await this.load();
+  };
+
+  stop(): void {
+    this.isStopped = true;
+    this.unfollow();
+    window.clearTimeout(this.flushing);
+    window.clearTimeout(this.refreshing);
+  }
+
+  refresh = (): void => void this.describe();
+
+  /** Ask for everything; samples that came meanwhile by the event stream follow the history. */
+  private load = async (): Promise<void> => {
+    await this.describe();
+    await this.attempt(async () => {
+      const history = await newest<History>(this.stream, this.next, TAIL);
+      return (before) => ({ tail: extended(rowsOf(history), before.tail, TAIL) });
+    });
+  };
+
+  private describe = (): Promise<void> =>
+    this.attempt(async () => {
+      const description = await get<StreamDescription>(streamPath(this.stream));
+      this.next = description.next_seq;
+      return (before) => ({ description, version: before.version + 1, problem: null });
+    });
+
+  private async attempt(work: () => Promise<Change>): Promise<void> {
+    const change: Change = await work().catch((error: unknown) => () => ({ problem: problemOf(error) }));
+    if (!this.isStopped) this.set(change);
+  }
+
+  private take = (columns: Columns): void => {
+    this.waiting.push(...rowsOf(columns));
+    this.flushing ??= window.setTimeout(this.flush, FLUSH_MS);
+    this.refreshSoon();
+  };
+
+  private flush = (): void => {
+    const news = this.waiting;
+    this.waiting = [];
+    this.flushing = undefined;
+    this.set((before) => ({ tail: extended(before.tail, news, TAIL) }));
+  };
+
+  private label = (event: LabelEvent): void => {
+    if (this.flushing !== undefined) {
+      window.clearTimeout(this.flushing);
+      this.flush();
+    }
+    this.set((before) => ({ tail: relabelled(before.tail, event), labelled: event }));
+    this.refreshSoon();
+  };
+
+  private refreshSoon = (): void => {
+    this.refreshing ??= window.setTimeout(() => {
+      this.refreshing = undefined;
+      void this.describe();
+    }, REFRESH_MS);
+  };
+
+  private connected = (isConnected: boolean): void => {
+    if (isConnected) this.refreshSoon();
+    this.set(() => ({ isConnected }));
+  };
+}
