@@ -8,15 +8,17 @@ export interface Session {
   streams: string | null;
 }
 
+/** A stream in short; all but its name is null where the store's copy is damaged. */
 export interface StreamSummary {
   stream: string;
-  n_seen: number;
-  ready: boolean;
-  samples_needed: number;
-  n_flagged: number;
-  labels: number;
-  n_nodes: number;
-  newest_timestamp: number | null;
+  readable: boolean;
+  n_seen: number | null;
+  ready: boolean | null;
+  samples_needed: number | null;
+  n_flagged: number | null;
+  labels: number | null;
+  n_nodes: number | null;
+  newest_time: number | null;
 }
 
 export interface StreamPage {
@@ -64,6 +66,7 @@ export interface History extends Columns {
   oldest_seq: number;
   newest_seq: number;
   thinned: boolean;
+  position: string;
 }
 
 export type Named<T> = Record<string, T>;

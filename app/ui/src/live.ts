@@ -7,15 +7,16 @@ export interface Listener {
   labels: (event: LabelEvent) => void;
   model: () => void;
   reset: () => void;
+  deleted: () => void;
   connected: (isConnected: boolean) => void;
 }
 
 const RETRY_MS = 2000;
 
-/** Listen until the returned function is called. */
-export function follow(stream: string, listener: Listener): () => void {
+/** Listen from a position of the stream's log on, until the returned function is called. */
+export function follow(stream: string, from: string | undefined, listener: Listener): () => void {
   let source: EventSource;
-  let position: string | undefined;
+  let position = from;
   let retry: number | undefined;
 
   const on = <T>(name: string, act: (data: T) => void): void => {
@@ -37,6 +38,10 @@ export function follow(stream: string, listener: Listener): () => void {
     on<LabelEvent>("labels", listener.labels);
     on("model", listener.model);
     on("reset", listener.reset);
+    on("deleted", () => {
+      source.close();
+      listener.deleted();
+    });
   };
 
   const reopen = async (): Promise<void> => {

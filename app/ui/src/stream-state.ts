@@ -4,11 +4,12 @@ import type { Columns, History, LabelEvent, StreamDescription } from "./answers"
 import { problemOf } from "./hooks";
 import { follow } from "./live";
 import { type Row, extended, relabelled, rowsOf } from "./rows";
-import { type Problem, type Query, get, streamPath } from "./service";
+import { Problem, type Query, get, streamPath } from "./service";
 
 const TAIL = 2000;
 const FLUSH_MS = 200;
 const REFRESH_MS = 2500;
+const RETRY_MS = 3000;
 
 export interface StreamState {
   description: StreamDescription | null;
@@ -29,6 +30,7 @@ export function useStream(stream: string): StreamState {
   const [told, setTold] = useState<Told>(UNKNOWN);
   const refresh = useRef(() => {});
   useEffect(() => {
+    setTold(UNKNOWN);
     const watch = new Watch(stream, (change) => setTold((before) => ({ ...before, ...change(before) })));
     refresh.current = watch.refresh;
     void watch.start();
@@ -37,9 +39,9 @@ export function useStream(stream: string): StreamState {
   return { ...told, refresh: () => refresh.current() };
 }
 
-/** The newest samples before a seq, as many as are wanted. */
-export function newest<T>(stream: string, next: number, points: number, more: Query = {}): Promise<T> {
-  return get<T>(streamPath(stream, "/history"), { from: Math.max(1, next - points), points, ...more });
+/** The newest samples, as many as are wanted. */
+export function newest<T>(stream: string, points: number, more: Query = {}): Promise<T> {
+  return get<T>(streamPath(stream, "/history"), { points, ...more });
 }
 
 type Change = (before: Told) => Partial<Told>;
@@ -49,9 +51,9 @@ class Watch {
   private waiting: Row[] = [];
   private flushing: number | undefined;
   private refreshing: number | undefined;
+  private retrying: number | undefined;
   private unfollow = (): void => {};
   private isStopped = false;
-  private next = 1;
 
   constructor(
     private readonly stream: string,
@@ -59,15 +61,20 @@ class Watch {
   ) {}
 
   start = async (): Promise<void> => {
-    this.set(() => UNKNOWN);
-    this.unfollow = follow(this.stream, {
+    const position = await this.load();
+    if (this.isStopped) return;
+    if (position === undefined) {
+      this.retrying = window.setTimeout(this.start, RETRY_MS);
+      return;
+    }
+    this.unfollow = follow(this.stream, position, {
       samples: this.take,
       labels: this.label,
       model: this.refreshSoon,
       reset: () => void this.load(),
+      deleted: () => this.set(() => ({ problem: new Problem(404, "unknown_stream", "The stream was deleted.") })),
       connected: this.connected,
     });
-    await this.load();
   };
 
   stop(): void {
@@ -75,23 +82,26 @@ class Watch {
     this.unfollow();
     window.clearTimeout(this.flushing);
     window.clearTimeout(this.refreshing);
+    window.clearTimeout(this.retrying);
   }
 
   refresh = (): void => void this.describe();
 
-  /** Ask for everything; samples that came meanwhile by the event stream follow the history. */
-  private load = async (): Promise<void> => {
+  /** Ask for everything, and give the position of the log to go on from. */
+  private load = async (): Promise<string | undefined> => {
+    let position: string | undefined;
     await this.describe();
     await this.attempt(async () => {
-      const history = await newest<History>(this.stream, this.next, TAIL);
+      const history = await newest<History>(this.stream, TAIL);
+      position = history.position;
       return (before) => ({ tail: extended(rowsOf(history), before.tail, TAIL) });
     });
+    return position;
   };
 
   private describe = (): Promise<void> =>
     this.attempt(async () => {
       const description = await get<StreamDescription>(streamPath(this.stream));
-      this.next = description.next_seq;
       return (before) => ({ description, version: before.version + 1, problem: null });
     });
 

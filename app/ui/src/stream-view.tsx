@@ -76,12 +76,8 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
       <ErrorNote problem={state.problem} />
       {!description.ready && <WarmUp description={description} />}
       <div class="columns">
-        <div class="wide">
-          <ScoreCard {...{ stream, state, theme, selected, onSelect: setSelected }} />
-          {description.ready && <DensityCard {...{ stream, features, next: description.next_seq, version, model: model.data, sample, onSelect: setSelected }} />}
-          {description.ready && <TreeCard model={model.data} problem={model.problem} features={features} sample={sample} />}
-        </div>
-        <div class="narrow">
+        <ScoreCard {...{ stream, state, theme, selected, onSelect: setSelected }} />
+        <div class="side">
           <ReviewCard
             {...{ queue, labelling, mayLabel, onSelect: setSelected }}
             onLabel={(label) => void judge(label)}
@@ -95,6 +91,8 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
             onClose={() => setSelected(null)}
           />
         </div>
+        {description.ready && <DensityCard {...{ stream, features, version, model: model.data, sample, onSelect: setSelected }} />}
+        {description.ready && <TreeCard model={model.data} problem={model.problem} features={features} sample={sample} />}
       </div>
     </main>
   );

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { StreamPage, StreamSummary } from "./answers";
 import { ErrorNote } from "./card";
-import { count, moment, number, percent } from "./format";
+import { count, moment, percent } from "./format";
 import { useLoaded } from "./hooks";
 import { get } from "./service";
 
@@ -45,25 +45,32 @@ function Entry(stream: StreamSummary): preact.JSX.Element {
     <li>
       <a class="card entry" href={`#/streams/${encodeURIComponent(stream.stream)}`}>
         <span class="name">{stream.stream}</span>
-        {stream.ready ? <span class="state ready">ready</span> : <Progress {...stream} />}
+        <State {...stream} />
         <dl class="tiles">
-          <Figure name="samples" value={count(stream.n_seen)} />
-          <Figure name="flagged" value={percent(stream.n_seen === 0 ? 0 : stream.n_flagged / stream.n_seen)} />
-          <Figure name="labels" value={count(stream.labels)} />
-          <Figure name="nodes" value={count(stream.n_nodes)} />
+          <Figure name="samples" value={known(stream.n_seen)} />
+          <Figure name="flagged" value={stream.n_flagged === null ? "–" : percent(stream.n_flagged / Math.max(stream.n_seen ?? 0, 1))} />
+          <Figure name="labels" value={known(stream.labels)} />
+          <Figure name="nodes" value={known(stream.n_nodes)} />
         </dl>
-        {stream.newest_timestamp !== null && <span class="soft">newest {moment(stream.newest_timestamp)}</span>}
+        {stream.newest_time !== null && <span class="soft">newest {moment(stream.newest_time)}</span>}
       </a>
     </li>
   );
 }
 
-function Progress({ n_seen: seen, samples_needed: needed }: StreamSummary): preact.JSX.Element {
+function State({ readable, ready, n_seen, samples_needed }: StreamSummary): preact.JSX.Element {
+  if (!readable) return <span class="state broken">cannot be read</span>;
+  if (ready) return <span class="state ready">ready</span>;
+  const [seen, needed] = [n_seen ?? 0, samples_needed ?? 0];
   return (
     <span class="state warming">
-      warming up, {count(needed)} to go <progress value={seen} max={seen + needed} aria-label={`Warm-up, ${number(seen)} samples of ${seen + needed}`} />
+      warming up, {count(needed)} to go <progress value={seen} max={seen + needed} aria-label={`Warm-up, ${seen} samples of ${seen + needed}`} />
     </span>
   );
+}
+
+function known(value: number | null): string {
+  return value === null ? "–" : count(value);
 }
 
 function Figure({ name, value }: { name: string; value: string }): preact.JSX.Element {

@@ -16,7 +16,6 @@ const TABLE_ROWS = 12;
 interface Props {
   stream: string;
   features: FeatureConfig[];
-  next: number;
   version: number;
   model: Model | null;
   sample: Sample | null;
@@ -37,14 +36,14 @@ export function DensityCard(props: Props): preact.JSX.Element {
   );
 }
 
-function Plane({ stream, features, next, version, model, sample, onSelect, i, j }: Props & { i: number; j: number }): preact.JSX.Element {
+function Plane({ stream, features, version, model, sample, onSelect, i, j }: Props & { i: number; j: number }): preact.JSX.Element {
   const [host, width] = useWidth();
   const told = useId();
   const [x, y] = [features[i]?.name ?? "", features[j]?.name ?? ""];
   const keys = [stream, x, y, version];
   const { data, problem } = useLoaded(async () => {
     const grid = get<Grid>("density/grid", { stream, x, y, size: GRID_SIZE });
-    const history = newest<History>(stream, next, RECENT, { values: true });
+    const history = newest<History>(stream, RECENT, { values: true });
     return { grid: await grid, history: await history, i, j };
   }, keys);
   const isCurrent = data !== null && data.i === i && data.j === j;

@@ -3,15 +3,27 @@ import { contours, type ContourMultiPolygon } from "d3-contour";
 import type { Grid } from "../answers";
 import type { Axis } from "./axis";
 
-/** Nats below the peak. */
-const LEVELS = [18, 13, 9, 6, 4, 2.5, 1.2, 0.4];
+const AREAS = 8;
+/** Areas come closer together towards the peak. */
+const BEND = 1.6;
+/** The outermost area lies so many nats below the peak at least, and at most. */
+const LEAST_DEPTH = 5;
+const MOST_DEPTH = 18;
 
 /** Lowest first; what is drawn later lies inside. */
 export function contourPaths(grid: Grid, x: Axis, y: Axis): string[] {
   const values = grid.log_density.flat();
-  const peak = values.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
   const lines = contours().size([grid.x_values.length, grid.y_values.length]);
-  return lines.thresholds(LEVELS.map((level) => peak - level))(values).map((area) => pathOf(area, x, y));
+  return lines.thresholds(levels(grid.log_density))(values).map((area) => pathOf(area, x, y));
+}
+
+/** From where areas close inside the grid, as far as possible, up to the peak. */
+function levels(rows: number[][]): number[] {
+  const most = (values: number[]): number => values.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+  const peak = most(rows.map(most));
+  const border = [rows[0] ?? [], rows.at(-1) ?? [], ...rows.map((row) => [row[0] ?? peak, row.at(-1) ?? peak])];
+  const depth = Math.min(Math.max(peak - most(border.map(most)), LEAST_DEPTH), MOST_DEPTH);
+  return Array.from({ length: AREAS }, (_, k) => peak - depth * (1 - k / AREAS) ** BEND);
 }
 
 function pathOf(area: ContourMultiPolygon, x: Axis, y: Axis): string {

@@ -22,7 +22,7 @@ export function ReviewCard({ queue, labelling, mayLabel, onLabel, onUndo, onMove
     ? "Flagged and borderline samples. What you say moves the threshold."
     : "Flagged and borderline samples. Your key may look, but not label.";
   return (
-    <Card title="Review" caption={caption} tools={waiting.length > 0 && <span class="place">{at + 1} of {waiting.length}</span>}>
+    <Card title="Review" caption={caption} tools={waiting.length > 0 && <Moves {...{ at, many: waiting.length, onMove }} />}>
       <ErrorNote problem={queue.problem ?? labelling.problem} />
       {current !== undefined && <Current sample={current} onSelect={onSelect} />}
       {current === undefined && queue.isLoaded && <p class="empty">Nothing waits for review.</p>}
@@ -30,13 +30,19 @@ export function ReviewCard({ queue, labelling, mayLabel, onLabel, onUndo, onMove
         <button type="button" class="verdict anomaly" disabled={!mayLabel || current === undefined} onClick={() => onLabel(true)}>Anomaly <kbd>a</kbd></button>
         <button type="button" class="verdict normal" disabled={!mayLabel || current === undefined} onClick={() => onLabel(false)}>Normal <kbd>n</kbd></button>
         <button type="button" disabled={!mayLabel || labelling.given.length === 0} onClick={onUndo}>Undo <kbd>u</kbd></button>
-        <span class="moves">
-          <button type="button" class="icon" aria-label="Previous" title="Previous (k)" disabled={at === 0} onClick={() => onMove(-1)}>‹</button>
-          <button type="button" class="icon" aria-label="Next" title="Next (j)" disabled={at + 1 >= waiting.length} onClick={() => onMove(1)}>›</button>
-        </span>
       </div>
       <p class="effect" role="status">{labelling.effect !== null && <Told effect={labelling.effect} />}</p>
     </Card>
+  );
+}
+
+function Moves({ at, many, onMove }: { at: number; many: number; onMove: (step: number) => void }): preact.JSX.Element {
+  return (
+    <div class="buttons">
+      <button type="button" class="icon" aria-label="Previous" title="Previous (k)" disabled={at === 0} onClick={() => onMove(-1)}>‹</button>
+      <span class="place">{at + 1} of {many}</span>
+      <button type="button" class="icon" aria-label="Next" title="Next (j)" disabled={at + 1 >= many} onClick={() => onMove(1)}>›</button>
+    </div>
   );
 }
 

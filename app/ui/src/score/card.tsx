@@ -33,7 +33,8 @@ export function ScoreCard({ stream, state, theme, selected, onSelect }: Props): 
   const all = { from: state.description?.oldest_seq ?? 1, to: newest };
   const span = view ?? liveSpan(newest);
   const { rows, problem } = useRows(stream, state, view);
-  const frame = frameOf(rows, span);
+  const threshold = view === null ? (state.description?.threshold ?? null) : null;
+  const frame = frameOf(rows, span, threshold);
 
   const pan = (share: number): void => setView((now) => panned(now ?? span, share, all));
   const zoom = (factor: number, at = 0.5): void => setView((now) => zoomed(now ?? span, factor, at, all));
@@ -71,7 +72,7 @@ export function ScoreCard({ stream, state, theme, selected, onSelect }: Props): 
         onKeyDown={onKey}
       >
         <ScoreChart
-          {...{ rows, span, frame, selected, theme }}
+          {...{ rows, span, frame, selected, threshold, theme }}
           onHover={setHovered}
           onPick={onSelect}
           gestures={{ pan, zoom }}
@@ -138,7 +139,7 @@ function Legend(): preact.JSX.Element {
   return (
     <ul class="legend" aria-label="Marks">
       <li><span class="mark line" />score</li>
-      <li><span class="mark dash" />threshold</li>
+      <li><span class="mark dash" />threshold (thick = now)</li>
       <li><span class="mark triangle" />flagged</li>
       <li><span class="mark square" />labelled anomalous</li>
       <li><span class="mark circle" />labelled normal</li>

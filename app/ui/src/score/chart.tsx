@@ -18,6 +18,8 @@ interface Shown {
   span: Span;
   frame: Frame;
   selected: number | null;
+  /** The threshold of now, where the line shows the newest samples. */
+  threshold: number | null;
 }
 
 interface Props extends Shown {
@@ -46,7 +48,7 @@ export function ScoreChart(props: Props): preact.JSX.Element {
 
   useEffect(() => {
     if (plot.current !== null) show(plot.current, props);
-  }, [props.rows, props.span, props.frame, props.selected]);
+  }, [props.rows, props.span, props.frame, props.selected, props.threshold]);
 
   return <div class="plot" ref={(it) => { element.current = it; host(it); }} />;
 }
@@ -59,14 +61,14 @@ function make(width: number, host: HTMLElement, newest: { readonly current: Prop
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, y: false, points: { show: false } },
       scales: { x: { time: false, range: () => ends(newest.current.span) }, y: { range: () => edges(newest.current.frame) } },
-      axes: [axis({ space: 70, values: whole }), axis({ size: 52, values: numbers })],
+      axes: [axis({ space: 70, size: 30, values: whole }), axis({ size: 52, values: numbers })],
       series: [
         {},
         { stroke: colour("line"), width: 1.5, points: { show: false } },
         { stroke: colour("threshold"), width: 1.5, dash: [6, 4], points: { show: false } },
       ],
       hooks: {
-        draw: [(it) => drawMarkers(it, newest.current.rows, newest.current.selected)],
+        draw: [(it) => drawMarkers(it, newest.current)],
         setCursor: [(it) => newest.current.onHover(newest.current.rows[it.cursor.idx ?? -1] ?? null)],
       },
     },

@@ -5,9 +5,16 @@ import { colour } from "../theme";
 
 const SIZE = 5;
 const RING = 7;
+const PRESENT = 26;
+
+interface Marked {
+  rows: Row[];
+  selected: number | null;
+  threshold: number | null;
+}
 
 /** Draw for the rows of a plot; a score above the frame sits at its top edge. */
-export function drawMarkers(plot: uPlot, rows: Row[], selected: number | null): void {
+export function drawMarkers(plot: uPlot, { rows, selected, threshold }: Marked): void {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
   ctx.save();
@@ -23,6 +30,7 @@ export function drawMarkers(plot: uPlot, rows: Row[], selected: number | null): 
     if (row.label !== null) ring(ctx, x, y, RING * ratio, row.label);
     if (row.seq === selected) line(ctx, x, bbox);
   }
+  if (threshold !== null) present(ctx, plot.valToPos(threshold, "y", true), bbox);
   ctx.restore();
 }
 
@@ -57,5 +65,16 @@ function line(ctx: CanvasRenderingContext2D, x: number, bbox: uPlot.BBox): void 
   ctx.beginPath();
   ctx.moveTo(x, bbox.top);
   ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+}
+
+/** A short thick line at the right edge: what the next sample will be held against. */
+function present(ctx: CanvasRenderingContext2D, y: number, bbox: uPlot.BBox): void {
+  ctx.strokeStyle = colour("threshold");
+  ctx.lineWidth = 4 * devicePixelRatio;
+  ctx.setLineDash([]);
+  ctx.beginPath();
+  ctx.moveTo(bbox.left + bbox.width - PRESENT * devicePixelRatio, y);
+  ctx.lineTo(bbox.left + bbox.width, y);
   ctx.stroke();
 }

@@ -1,5 +1,5 @@
 // The tree of subspaces: how the model divides the space, and how much each part weighs.
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { FeatureConfig, Model, Node, Sample } from "../answers";
 import { Card, ErrorNote } from "../card";
 import { coordinate } from "../coordinates";
@@ -45,6 +45,10 @@ interface DrawingProps {
 /** One node takes part in the tab order; the arrow keys go from it to the others. */
 function Drawing({ drawn, active, path, onActive }: DrawingProps): preact.JSX.Element {
   const elements = useRef(new Map<number, SVGGElement>());
+  const isGrown = useRef(false);
+  useEffect(() => {
+    isGrown.current = true; // nodes drawn from now on have come by a split
+  }, []);
   const onKey = (event: KeyboardEvent): void => {
     const to = neighbour(drawn, active, event.key);
     if (to === undefined) return;
@@ -59,6 +63,7 @@ function Drawing({ drawn, active, path, onActive }: DrawingProps): preact.JSX.El
         <Circle
           key={placed.node.id}
           placed={placed}
+          isNew={isGrown.current && !elements.current.has(placed.node.id)}
           isActive={placed.node.id === active}
           isOnPath={path.includes(placed.node.id)}
           onActive={onActive}
@@ -77,18 +82,19 @@ function Branch({ from, to, isOnPath }: { from: Placed; to: Placed; isOnPath: bo
 
 interface CircleProps {
   placed: Placed;
+  isNew: boolean;
   isActive: boolean;
   isOnPath: boolean;
   onActive: (node: number) => void;
   keep: (element: SVGGElement | null) => void;
 }
 
-function Circle({ placed: { node, x, y, radius }, isActive, isOnPath, onActive, keep }: CircleProps): preact.JSX.Element {
+function Circle({ placed: { node, x, y, radius }, isNew, isActive, isOnPath, onActive, keep }: CircleProps): preact.JSX.Element {
   const activate = (): void => onActive(node.id);
   return (
     <g
       ref={keep}
-      class={`node${isActive ? " active" : ""}${isOnPath ? " on" : ""}`}
+      class={`node${isNew ? " new" : ""}${isActive ? " active" : ""}${isOnPath ? " on" : ""}`}
       transform={`translate(${x} ${y})`}
       role="img"
       tabIndex={isActive ? 0 : -1}
