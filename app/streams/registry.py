@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 
 from app.metrics import Metrics
 from app.settings import Settings
-from app.storage.base import Store, StoreError
+from app.storage.base import Snapshot, Store, StoreError
 from app.streams.clock import Clock
 from app.streams.errors import Stopping
 from app.streams.leasing import Leases, unique_name
+from app.streams.listening import Listeners
 from app.streams.session import Session
+from app.streams.state import StreamState
 
 T = TypeVar("T")
 
@@ -29,6 +31,7 @@ class Registry:
         self._settings = settings
         self._clock = clock
         self._metrics = metrics
+        self.listeners = Listeners()
         self.leases = Leases(store, settings.worker or unique_name(), settings.lease_seconds, clock)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._running: set[asyncio.Task[Any]] = set()
@@ -81,8 +84,17 @@ class Registry:
             session.used_at = self._clock.monotonic()
             self._leave(session)
 
+    def peek(self, stream: str) -> StreamState | None:
+        """Give the state of a stream that this worker writes, if it is in memory; nothing is opened for it."""
+        session = self._sessions.get(stream)
+        return None if session is None else session.present_state
+
+    def glance(self, stream: str, snapshot: Snapshot) -> StreamState:
+        """Give the state of a stream, or else that of its snapshot; nothing is opened for it."""
+        return self.peek(stream) or StreamState.from_bytes(snapshot.body, snapshot.position)
+
     def _begin(self, stream: str) -> Session:
-        session = Session(stream, self._store, self._clock, self._settings, self._metrics, self.leases)
+        session = Session(stream, self._store, self._clock, self._settings, self._metrics, self.leases, self.listeners)
         self._sessions[stream] = session
         return session
 

@@ -13,6 +13,7 @@ from app.streams.clock import Clock
 from app.streams.errors import StreamAppeared, UnknownStream
 from app.streams.leasing import Leases
 from app.streams.ledger import Ledger
+from app.streams.listening import Listeners
 from app.streams.opening import Opening
 from app.streams.state import StreamState, new_state
 from core import Detector, DetectorConfig
@@ -33,7 +34,14 @@ class Session:
     """
 
     def __init__(
-        self, stream: str, store: Store, clock: Clock, settings: Settings, metrics: Metrics, leases: Leases
+        self,
+        stream: str,
+        store: Store,
+        clock: Clock,
+        settings: Settings,
+        metrics: Metrics,
+        leases: Leases,
+        listeners: Listeners,
     ) -> None:
         self.stream = stream
         self.store = store
@@ -41,6 +49,7 @@ class Session:
         self.settings = settings
         self.metrics = metrics
         self.leases = leases
+        self.listeners = listeners
         self.lock = asyncio.Lock()
         self.users = 0
         self.used_at = clock.monotonic()
@@ -57,6 +66,11 @@ class Session:
     def is_open(self) -> bool:
         """Tell whether the stream is in memory."""
         return self._state is not None
+
+    @property
+    def present_state(self) -> StreamState | None:
+        """Give the state in memory if it is known to be the newest."""
+        return self._state if self._is_current else None
 
     @property
     def memory_bytes(self) -> int:
@@ -171,6 +185,7 @@ class Session:
         state.unsaved_events += 1
         if self.unsaved_since is None:
             self.unsaved_since = self.clock.monotonic()
+        self.listeners.wake(self.stream)
 
     async def _bear(self, birth: Snapshot) -> None:
         if not await self._create(birth):
@@ -213,6 +228,7 @@ class Session:
             await self.store.replace(self.stream, present.position, snapshot, token)
         self._place(state)
         self._acknowledged = state.position
+        self.listeners.wake(self.stream, is_new_log=True)
 
     async def delete(self) -> bool:
         """Delete the stream."""
@@ -222,3 +238,4 @@ class Session:
         finally:
             self.forget()
             self._acknowledged = START
+            self.listeners.wake(self.stream, is_new_log=True)
