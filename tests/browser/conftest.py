@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
 from app.client import Client
 from tests.browser.console import Console
@@ -25,6 +25,10 @@ FLAGS = [
     "--disable-sync",
 ]
 NO_REGISTRY = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "ENOTCACHED")
+
+# so long only where something is wrong, or the machine is busy
+PATIENCE_MS = 30_000
+expect.set_options(timeout=PATIENCE_MS)
 
 Visit = Callable[..., Page]
 
@@ -72,7 +76,7 @@ def visit(browser: Browser, console: Console) -> Iterator[Visit]:
 
     def open_page(url: str, **options: object) -> Page:
         contexts.append(browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options}))
-        contexts[-1].set_default_timeout(15_000)
+        contexts[-1].set_default_timeout(PATIENCE_MS)
         page = contexts[-1].new_page()
         console.listen(page)
         page.goto(url)

@@ -1,11 +1,16 @@
 // The service's answers, as far as the page reads them.
 
+/** What a key may do on which streams: one id, or a prefix and a star. */
+export interface Grant {
+  scopes: string[];
+  streams: string;
+}
+
 export interface Session {
   keys_required: boolean;
   signed_in: boolean;
   csrf: string | null;
-  scopes: string[] | null;
-  streams: string | null;
+  grants: Grant[] | null;
 }
 
 /** A stream in short; all but its name is null where the store's copy is damaged. */
@@ -135,5 +140,4 @@ export interface FeedbackAnswer extends Costs {
 export interface LabelEvent {
   seq: number[];
   label: (boolean | null)[];
-  threshold: number | null;
 }

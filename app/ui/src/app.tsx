@@ -38,14 +38,18 @@ function Page(): preact.JSX.Element {
       </header>
       <ErrorNote problem={problem} />
       {session !== null && !isIn && <SignIn onSignedIn={setSession} />}
-      {isIn && (stream === null ? <StreamsView /> : <StreamView key={stream} stream={stream} theme={theme} mayLabel={mayLabel(session)} />)}
+      {isIn && (stream === null ? <StreamsView /> : <StreamView key={stream} stream={stream} theme={theme} mayLabel={mayLabel(session, stream)} />)}
       <Shortcuts isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
     </>
   );
 }
 
-function mayLabel({ keys_required: isAsked, scopes }: Session): boolean {
-  return !isAsked || scopes === null || scopes.includes("label") || scopes.includes("admin");
+function mayLabel({ keys_required: isAsked, grants }: Session, stream: string): boolean {
+  return !isAsked || (grants ?? []).some(({ scopes, streams }) => scopes.includes("label") && covers(streams, stream));
+}
+
+function covers(streams: string, stream: string): boolean {
+  return streams.endsWith("*") ? stream.startsWith(streams.slice(0, -1)) : stream === streams;
 }
 
 interface Visitor {

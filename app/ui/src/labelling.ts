@@ -2,9 +2,8 @@
 import { useState } from "preact/hooks";
 import type { Costs, FeedbackAnswer } from "./answers";
 import { problemOf } from "./hooks";
+import type { Label } from "./rows";
 import { type Problem, post } from "./service";
-
-export type Label = boolean | null;
 
 export interface Given {
   seq: number;

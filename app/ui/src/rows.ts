@@ -1,5 +1,11 @@
 // Samples as they stand in the score line, and how they change when news of them comes.
-import type { Columns, LabelEvent } from "./answers";
+import type { Columns } from "./answers";
+
+/** true: anomalous, false: normal, null: nobody said, or took it back. */
+export type Label = boolean | null;
+
+/** What was said of samples since the page was opened. */
+export type Labels = ReadonlyMap<number, Label>;
 
 export interface Row {
   seq: number;
@@ -8,7 +14,7 @@ export interface Row {
   score: number | null;
   threshold: number | null;
   isAnomaly: boolean;
-  label: boolean | null;
+  label: Label;
 }
 
 export function rowsOf(columns: Columns): Row[] {
@@ -29,8 +35,7 @@ export function extended(rows: Row[], news: Row[], most: number): Row[] {
   return [...rows, ...news.filter((row) => row.seq > last)].slice(-most);
 }
 
-export function relabelled(rows: Row[], event: LabelEvent): Row[] {
-  const labels = new Map(event.seq.map((seq, i) => [seq, event.label[i] ?? null]));
+export function relabelled(rows: Row[], labels: Labels): Row[] {
   if (!rows.some((row) => labels.has(row.seq))) return rows;
   return rows.map((row) => (labels.has(row.seq) ? { ...row, label: labels.get(row.seq) ?? null } : row));
 }

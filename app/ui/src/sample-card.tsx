@@ -2,7 +2,7 @@
 import type { FeatureConfig, Sample } from "./answers";
 import { Card, ErrorNote } from "./card";
 import { count, moment, number } from "./format";
-import type { Label } from "./labelling";
+import type { Label } from "./rows";
 
 interface Props {
   sample: Sample | null;

@@ -3,10 +3,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Columns, History, LabelEvent, StreamDescription } from "./answers";
 import { problemOf } from "./hooks";
 import { follow } from "./live";
-import { type Row, extended, relabelled, rowsOf } from "./rows";
+import { type Label, type Labels, type Row, extended, relabelled, rowsOf } from "./rows";
 import { Problem, type Query, get, streamPath } from "./service";
 
 const TAIL = 2000;
+const MOST_LABELS = 1000;
 const FLUSH_MS = 200;
 const REFRESH_MS = 2500;
 const RETRY_MS = 3000;
@@ -18,30 +19,36 @@ export interface StreamState {
   problem: Problem | null;
   /** Grows when what was learned may look different: what is drawn from the model is asked for again. */
   version: number;
-  /** Labels that came by the event stream, newest last. */
-  labelled: LabelEvent | null;
-  refresh: () => void;
+  labels: Labels;
+  /** Take note of a label given here; the event stream tells it a moment later. */
+  labelled: (seq: number, label: Label) => void;
 }
 
-type Told = Omit<StreamState, "refresh">;
-const UNKNOWN: Told = { description: null, tail: [], isConnected: true, problem: null, version: 0, labelled: null };
+type Told = Omit<StreamState, "labelled">;
+const UNKNOWN: Told = { description: null, tail: [], isConnected: true, problem: null, version: 0, labels: new Map() };
 
 export function useStream(stream: string): StreamState {
   const [told, setTold] = useState<Told>(UNKNOWN);
-  const refresh = useRef(() => {});
+  const watch = useRef<Watch | null>(null);
   useEffect(() => {
     setTold(UNKNOWN);
-    const watch = new Watch(stream, (change) => setTold((before) => ({ ...before, ...change(before) })));
-    refresh.current = watch.refresh;
-    void watch.start();
-    return () => watch.stop();
+    const made = new Watch(stream, (change) => setTold((before) => ({ ...before, ...change(before) })));
+    watch.current = made;
+    void made.start();
+    return () => made.stop();
   }, [stream]);
-  return { ...told, refresh: () => refresh.current() };
+  return { ...told, labelled: (seq, label) => watch.current?.labelled(seq, label) };
 }
 
 /** The newest samples, as many as are wanted. */
 export function newest<T>(stream: string, points: number, more: Query = {}): Promise<T> {
   return get<T>(streamPath(stream, "/history"), { points, ...more });
+}
+
+/** The last word on each sample, of those that were labelled last. */
+function newestOf(before: Labels, after: Labels): Labels {
+  const all = [...before].filter(([seq]) => !after.has(seq)).concat([...after]);
+  return new Map(all.slice(-MOST_LABELS));
 }
 
 type Change = (before: Told) => Partial<Told>;
@@ -85,7 +92,10 @@ class Watch {
     window.clearTimeout(this.retrying);
   }
 
-  refresh = (): void => void this.describe();
+  labelled(seq: number, label: Label): void {
+    this.label({ seq: [seq], label: [label] });
+    void this.describe();
+  }
 
   /** Ask for everything, and give the position of the log to go on from. */
   private load = async (): Promise<string | undefined> => {
@@ -128,7 +138,10 @@ class Watch {
       window.clearTimeout(this.flushing);
       this.flush();
     }
-    this.set((before) => ({ tail: relabelled(before.tail, event), labelled: event }));
+    this.set((before) => {
+      const labels = new Map(event.seq.map((seq, i) => [seq, event.label[i] ?? null]));
+      return { tail: relabelled(before.tail, labels), labels: newestOf(before.labels, labels) };
+    });
     this.refreshSoon();
   };
 

@@ -5,11 +5,12 @@ import { Card, ErrorNote } from "./card";
 import { DensityCard } from "./density/card";
 import { count, number, percent } from "./format";
 import { useLoaded } from "./hooks";
-import { type Label, useLabelling } from "./labelling";
+import { useLabelling } from "./labelling";
 import { ReviewCard } from "./review/card";
 import { useQueue } from "./review/queue";
 import { SampleCard } from "./sample-card";
 import { ScoreCard } from "./score/card";
+import type { Label } from "./rows";
 import { get, streamPath } from "./service";
 import { useShortcuts } from "./shortcuts";
 import { type StreamState, useStream } from "./stream-state";
@@ -28,7 +29,7 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
   const [selected, setSelected] = useState<number | null>(null);
   const [relabels, setRelabels] = useState(0);
   const features = featuresOf(description);
-  const queue = useQueue(stream, version);
+  const queue = useQueue(stream, version, state.labels);
   const model = useLoaded(() => get<Model>("density", { stream }), [stream, version]);
   const looked = useLoaded(
     async () => (selected === null ? null : get<Sample>(streamPath(stream, `/samples/${selected}`))),
@@ -37,10 +38,8 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
   const sample = looked.data?.seq === selected ? looked.data : null;
 
   const changed = (seq: number, label: Label): void => {
-    if (label === null) queue.restore(seq);
-    else queue.settle(seq);
+    state.labelled(seq, label);
     setRelabels((many) => many + 1);
-    state.refresh();
   };
   const labelling = useLabelling(stream, description?.costs, changed);
   const judge = async (label: boolean): Promise<void> => {
@@ -51,7 +50,9 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
   };
   const undo = async (): Promise<void> => {
     const undone = mayLabel ? await labelling.undo() : null;
-    if (undone !== null) setSelected(undone.seq);
+    if (undone === null) return;
+    queue.turnTo(undone.seq);
+    setSelected(undone.seq);
   };
   const move = (step: number): void => setSelected(queue.move(step));
   useShortcuts({
@@ -63,7 +64,7 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
   });
 
   useEffect(() => {
-    document.title = `${stream} – itan`;
+    document.title = `${stream} · itan`;
   }, [stream]);
 
   if (description === null) {

@@ -1,7 +1,8 @@
-// The samples that wait for a label: the order stays under the reviewer's eyes while the stream goes on.
+// The samples that wait for a label: their order stays under the reviewer's eyes while the stream goes on.
 import { useEffect, useState } from "preact/hooks";
 import type { ReviewSample } from "../answers";
 import { useLoaded } from "../hooks";
+import type { Labels } from "../rows";
 import { type Problem, get, streamPath } from "../service";
 
 const LIMIT = 50;
@@ -11,57 +12,58 @@ export interface Queue {
   at: number;
   problem: Problem | null;
   isLoaded: boolean;
+  /** Go on or back, and give the sample that is under review then. */
   move: (step: number) => number | null;
-  /** Take out a sample that has a label now; the one after it comes up. */
-  settle: (seq: number) => void;
-  /** Put one back that lost its label, in front of all. */
-  restore: (seq: number) => void;
+  /** Go to a sample. */
+  turnTo: (seq: number) => void;
 }
 
 interface Line {
-  waiting: ReviewSample[];
-  at: number;
+  samples: ReviewSample[];
+  current: number | null;
 }
 
-export function useQueue(stream: string, version: number): Queue {
-  const [line, setLine] = useState<Line>({ waiting: [], at: 0 });
-  const [settled] = useState(() => new Map<number, ReviewSample>());
+/** labels: what was said here or elsewhere since the page was opened; such a sample waits no longer, until it is undone. */
+export function useQueue(stream: string, version: number, labels: Labels): Queue {
+  const [line, setLine] = useState<Line>({ samples: [], current: null });
   const { data, problem } = useLoaded(
     async () => (await get<{ samples: ReviewSample[] }>(streamPath(stream, "/review"), { limit: LIMIT })).samples,
     [stream, version],
   );
   useEffect(() => {
-    if (data !== null) setLine((before) => merged(before, data.filter(({ seq }) => !settled.has(seq))));
+    if (data !== null) setLine((before) => merged(before, data, labels));
   }, [data]);
 
+  const waiting = line.samples.filter(({ seq }) => isOpen(seq, labels));
+  const at = placeIn(waiting, line);
   const move = (step: number): number | null => {
-    const at = clamped(line.at + step, line.waiting);
-    setLine({ ...line, at });
-    return line.waiting[at]?.seq ?? null;
+    const current = waiting[clamped(at + step, waiting)]?.seq ?? null;
+    setLine({ ...line, current });
+    return current;
   };
-  const settle = (seq: number): void =>
-    setLine(({ waiting, at }) => {
-      const taken = waiting.find((sample) => sample.seq === seq);
-      if (taken !== undefined) settled.set(seq, taken);
-      const left = waiting.filter((sample) => sample.seq !== seq);
-      return { waiting: left, at: clamped(waiting.findIndex((sample) => sample.seq === seq) < at && taken !== undefined ? at - 1 : at, left) };
-    });
-  const restore = (seq: number): void => {
-    const sample = settled.get(seq);
-    settled.delete(seq);
-    if (sample !== undefined) setLine(({ waiting, at }) => ({ waiting: [...waiting.slice(0, at), sample, ...waiting.slice(at)], at }));
-  };
-  return { ...line, problem, isLoaded: data !== null, move, settle, restore };
+  const turnTo = (seq: number): void => setLine((before) => ({ ...before, current: seq }));
+  return { waiting, at, problem, isLoaded: data !== null, move, turnTo };
 }
 
-/** Keep the order of what was waiting, and append what is new. */
-function merged({ waiting, at }: Line, data: ReviewSample[]): Line {
-  const newest = new Map(data.map((sample) => [sample.seq, sample]));
-  const kept = waiting.filter(({ seq }) => newest.has(seq) || waiting[at]?.seq === seq);
+function isOpen(seq: number, labels: Labels): boolean {
+  return (labels.get(seq) ?? null) === null;
+}
+
+/** Where the current sample stands among those that wait; if it no longer does, the one after it. */
+function placeIn(waiting: ReviewSample[], { samples, current }: Line): number {
+  const from = Math.max(0, samples.findIndex(({ seq }) => seq === current));
+  const rest = new Set(samples.slice(from).map(({ seq }) => seq));
+  const at = waiting.findIndex(({ seq }) => rest.has(seq));
+  return at < 0 ? clamped(waiting.length - 1, waiting) : at;
+}
+
+/** Keep the order of what is known, and append what is new; what has a label may yet be undone. */
+function merged({ samples, current }: Line, data: ReviewSample[], labels: Labels): Line {
+  const newest = new Set(data.map(({ seq }) => seq));
+  const kept = samples.filter(({ seq }) => newest.has(seq) || seq === current || !isOpen(seq, labels));
   const known = new Set(kept.map(({ seq }) => seq));
-  const all = [...kept.map((sample) => newest.get(sample.seq) ?? sample), ...data.filter(({ seq }) => !known.has(seq))];
-  const current = waiting[at]?.seq;
-  return { waiting: all, at: Math.max(0, all.findIndex(({ seq }) => seq === current)) };
+  const all = [...kept, ...data.filter(({ seq }) => !known.has(seq))];
+  return { samples: all, current: current ?? all[0]?.seq ?? null };
 }
 
 function clamped(at: number, waiting: ReviewSample[]): number {

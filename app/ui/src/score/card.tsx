@@ -95,8 +95,7 @@ function useRows(stream: string, state: StreamState, view: Span | null): { rows:
     [stream, asked?.from, asked?.to],
   );
   if (reaches(view)) return { rows: state.tail, problem };
-  const rows = data ?? state.tail;
-  return { rows: state.labelled === null ? rows : relabelled(rows, state.labelled), problem };
+  return { rows: relabelled(data ?? state.tail, state.labels), problem };
 }
 
 /** Half a span more on both sides, so that a short drag shows no gap. */
