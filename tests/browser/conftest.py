@@ -66,7 +66,7 @@ def console() -> Iterator[Console]:
     """What pages said on their consoles; at the end there may be no error that was not expected."""
     heard = Console()
     yield heard
-    heard.check()
+    assert heard.unexpected() == []
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What axe finds, in light, in dark, and on a phone."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,17 @@ def test_axe_finds_the_fault_of_a_page_that_has_one(visit: Visit, service: Servi
     expect(page.get_by_role("heading", name="Streams")).to_be_visible()
     page.locator("h1").evaluate("it => it.insertAdjacentHTML('afterend', '<button></button>')")
     assert [fault for fault, _ in grave_faults(page, axe)] == ["button-name"]
+
+
+def test_the_tree_is_walked_by_arrow_keys(service: ServiceProcess, visit: Visit, stream: str) -> None:
+    shown = StreamPage(visit(address(service.url, stream)))
+    shown.settle()
+    focused = shown.page.locator(".node:focus")
+    shown.nodes.first.focus()
+    for key, node in (("ArrowDown", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("ArrowUp", 0)):
+        shown.keyboard.press(key)
+        expect(focused).to_have_attribute("aria-label", re.compile(rf"^Node {node}, "))
+        expect(shown.page.locator(".note.node")).to_contain_text(f"Node {node}, ")
 
 
 def test_nothing_is_wider_than_a_phone(service: ServiceProcess, visit: Visit, stream: str) -> None:

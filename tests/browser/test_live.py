@@ -61,10 +61,10 @@ def test_looking_back_reads_what_is_not_there_yet(service: ServiceProcess, clien
     expect(shown.readout).to_contain_text("Sample 400")
     expect(live).to_have_attribute("aria-pressed", "false")
     shown.keyboard.press("-")
-    expect(shown.readout).to_contain_text(re.compile("Sample 8"))
+    expect(shown.readout).to_contain_text("Sample 799")
     client.observe("past", clusters(10))
     expect(shown.tile("samples")).to_have_text("3,010")
-    expect(shown.readout).to_contain_text(re.compile("Sample 8"))
+    expect(shown.readout).to_contain_text("Sample 799")
     live.click()
     expect(shown.readout).to_contain_text("Sample 3,010")
 
@@ -89,8 +89,9 @@ def test_dragging_pans_and_the_wheel_zooms_once_the_chart_has_the_focus(
     assert width_of(shown) == 399  # the wheel scrolled the page before, and a drag keeps the width
     x, y, _ = place(shown)
     shown.page.mouse.move(x, y)
+    before = shown.chart.get_attribute("data-from") or ""
     shown.page.mouse.wheel(0, -100)
-    expect(shown.chart).not_to_have_attribute("data-from", shown.chart.get_attribute("data-from") or "")
+    expect(shown.chart).not_to_have_attribute("data-from", before)
     assert width_of(shown) < 399
 
 
@@ -130,7 +131,7 @@ def test_a_clicked_sample_is_explained(service: ServiceProcess, client: Client, 
 
 
 def test_a_restart_of_the_service_is_survived(tmp_path: Path, visit: Visit, console: Console) -> None:
-    console.expect("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY")
+    console.expect("net::ERR_")
     with ServiceProcess(f"sqlite:///{tmp_path}/itan.db", tmp_path) as service, Client(service.url) as client:
         client.observe("s", clusters(300))
         shown = StreamPage(visit(address(service.url, "s")))

@@ -13,11 +13,13 @@ const WHEEL_STEP = 1.25;
 /** Follow pointer and wheel; the wheel zooms with Ctrl, or once the chart has the focus, and else scrolls the page. */
 export function listen(plot: uPlot, gestures: Gestures): void {
   const { over } = plot;
+  const chart = over.closest<HTMLElement>("[tabindex]");
   let held: { x: number; isDrag: boolean } | null = null;
 
   over.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     held = { x: event.clientX, isDrag: false };
+    chart?.focus({ preventScroll: true }); // uPlot keeps the browser from doing so
     over.setPointerCapture(event.pointerId);
   });
   over.addEventListener("pointermove", (event) => {
@@ -38,7 +40,7 @@ export function listen(plot: uPlot, gestures: Gestures): void {
   over.addEventListener(
     "wheel",
     (event) => {
-      const isMeant = event.ctrlKey || event.metaKey || plot.root.parentElement === document.activeElement;
+      const isMeant = event.ctrlKey || event.metaKey || chart === document.activeElement;
       if (!isMeant || event.deltaY === 0) return;
       event.preventDefault();
       gestures.zoom(event.deltaY > 0 ? WHEEL_STEP : 1 / WHEEL_STEP, event.offsetX / over.clientWidth);

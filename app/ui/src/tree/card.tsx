@@ -97,7 +97,7 @@ function Circle({ placed: { node, x, y, radius }, isNew, isActive, isOnPath, onA
       class={`node${isNew ? " new" : ""}${isActive ? " active" : ""}${isOnPath ? " on" : ""}`}
       transform={`translate(${x} ${y})`}
       role="img"
-      tabIndex={isActive ? 0 : -1}
+      tabindex={isActive ? 0 : -1}
       aria-label={`Node ${node.id}, level ${node.level}: ${percent(node.weight)} of the weight, ${plural(node.count, "sample")}`}
       onFocus={activate}
       onPointerEnter={activate}
