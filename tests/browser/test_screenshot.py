@@ -19,15 +19,14 @@ def test_the_page_of_a_reviewed_stream_is_pictured(
 ) -> None:
     picture = Path(os.environ.get("ITAN_TEST_SCREENSHOT", tmp_path / "page.png"))
     client.observe("plant-7", clusters(1500))
-    page = visit(address(service.url, "plant-7"), viewport={"width": 1360, "height": 1440})
+    page = visit(address(service.url, "plant-7"), viewport={"width": 1360, "height": 900})
     shown = StreamPage(page)
     shown.settle()
     for key in "ann":
-        shown.effect.evaluate("it => { it.dataset.seen = it.textContent; }")
         seen = shown.effect.inner_text()
         shown.keyboard.press(key)
         expect(shown.effect).not_to_have_text(seen)
     expect(shown.sample.locator(".contributions")).to_be_visible()
     expect(shown.tile("labels")).to_have_text("3")
-    page.screenshot(path=picture, animations="disabled")
+    page.screenshot(path=picture, animations="disabled", full_page=True)
     assert picture.read_bytes().startswith(PNG)

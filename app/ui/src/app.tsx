@@ -28,7 +28,7 @@ function Page(): preact.JSX.Element {
   };
   return (
     <>
-      <header class="bar">
+      <header class="top">
         <a class="brand" href="#/"><img src="ui/icon.svg" alt="" width="24" height="24" /> itan</a>
         {isIn && stream !== null && <a class="back" href="#/">All streams</a>}
         <span class="space" />

@@ -15,12 +15,10 @@ export function Card({ title, caption, tools, name, children }: Props): preact.J
   return (
     <section class={`card ${name ?? title.toLowerCase()}`} aria-labelledby={id}>
       <header>
-        <div>
-          <h2 id={id}>{title}</h2>
-          {caption !== undefined && <p class="caption">{caption}</p>}
-        </div>
+        <h2 id={id}>{title}</h2>
         {tools}
       </header>
+      {caption !== undefined && <p class="caption">{caption}</p>}
       {children}
     </section>
   );

@@ -30,7 +30,7 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
   const [relabels, setRelabels] = useState(0);
   const features = featuresOf(description);
   const queue = useQueue(stream, version, state.labels);
-  const model = useLoaded(() => get<Model>("density", { stream }), [stream, version]);
+  const model = useLoaded(() => get<Model>("density", { stream, covariances: false }), [stream, version]);
   const looked = useLoaded(
     async () => (selected === null ? null : get<Sample>(streamPath(stream, `/samples/${selected}`))),
     [stream, selected, relabels],

@@ -3,12 +3,15 @@ import { ticks } from "d3-array";
 import { coordinate } from "../coordinates";
 
 const TICKS = 5;
+/** Free of samples at either end, so that no mark is cut in two. */
+const MARGIN = 0.03;
 /** Samples beyond the grid are shown up to so many of its widths away, and at the edge when they are farther. */
-const BEYOND = 0.5;
+const BEYOND = 1;
 
 export class Axis {
   private readonly first: number;
   private readonly step: number;
+  private margin = 0;
   private readonly of: (value: number) => number;
   private readonly value: (coordinate: number) => number;
 
@@ -32,9 +35,9 @@ export class Axis {
     const at = shown.map((x) => this.index(this.of(x))).filter(Number.isFinite);
     this.low = Math.max(Math.min(0, ...at), -BEYOND * size);
     this.high = Math.min(Math.max(size, ...at), (1 + BEYOND) * size);
-    const margin = 0.03 * (this.high - this.low);
-    this.low -= margin;
-    this.high += margin;
+    this.margin = MARGIN * (this.high - this.low);
+    this.low -= this.margin;
+    this.high += this.margin;
   }
 
   /** The pixel of a grid index. */
@@ -44,7 +47,8 @@ export class Axis {
 
   /** The pixel of a value, moved in to the nearer edge if it lies outside. */
   place(value: number): number {
-    return this.pixel(Math.min(Math.max(this.index(this.of(value)), this.low), this.high));
+    const [low, high] = [this.low + this.margin, this.high - this.margin];
+    return this.pixel(Math.min(Math.max(this.index(this.of(value)), low), high));
   }
 
   pixelOf(coordinate: number): number {

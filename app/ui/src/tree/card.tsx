@@ -44,10 +44,13 @@ interface DrawingProps {
 
 /** One node takes part in the tab order; the arrow keys go from it to the others. */
 function Drawing({ drawn, active, path, onActive }: DrawingProps): preact.JSX.Element {
+  const drawing = useRef<SVGSVGElement>(null);
   const elements = useRef(new Map<number, SVGGElement>());
   const isGrown = useRef(false);
   useEffect(() => {
     isGrown.current = true; // nodes drawn from now on have come by a split
+    const view = drawing.current?.parentElement;
+    if (view) view.scrollLeft = drawn.root.x - view.clientWidth / 2;
   }, []);
   const onKey = (event: KeyboardEvent): void => {
     const to = neighbour(drawn, active, event.key);
@@ -57,7 +60,7 @@ function Drawing({ drawn, active, path, onActive }: DrawingProps): preact.JSX.El
     elements.current.get(to)?.focus();
   };
   return (
-    <svg class="tree" width={drawn.width} height={drawn.height} role="group" aria-label="The tree; arrow keys go from node to node" onKeyDown={onKey}>
+    <svg ref={drawing} class="tree" width={drawn.width} height={drawn.height} role="group" aria-label="The tree; arrow keys go from node to node" onKeyDown={onKey}>
       {drawn.all.flatMap((parent) => parent.children.map((child) => <Branch key={child.node.id} from={parent} to={child} isOnPath={path.includes(child.node.id)} />))}
       {drawn.all.map((placed) => (
         <Circle
