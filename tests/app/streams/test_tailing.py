@@ -12,7 +12,7 @@ from app.storage.base import Position, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams import tailing
 from app.streams.errors import UnknownStream
-from app.streams.tailing import Deleted, NewLabels, NewLog, NewModel, NewSamples, News, Quiet, Tail
+from app.streams.tailing import Deleted, NewLabels, NewLog, NewModel, News, NewSamples, Quiet, Tail
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 
 PATIENCE = 20.0
