@@ -3,6 +3,7 @@
 import typer
 
 from app.commands.bench import bench
+from app.commands.demo import demo
 from app.commands.density import density
 from app.commands.label import label
 from app.commands.replay import replay
@@ -19,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(serve)
+app.command()(demo)
 app.command()(replay)
 app.command()(label)
 app.command()(density)

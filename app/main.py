@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 
-from app.api import density, feedback, health, observe, streams
+from app.api import density, events, feedback, health, histories, observe, page, session, streams
 from app.api.measuring import Measured
 from app.api.problems import handle_problems
 from app.api.routing import Route, components
@@ -28,21 +28,24 @@ logger = logging.getLogger(__name__)
 
 # FastAPI would look for OpenTelemetry's providers at every request: /metrics says it all
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
-ROUTES: list[Route] = [*observe.ROUTES, *feedback.ROUTES, *density.ROUTES, *streams.ROUTES, *health.ROUTES]
+RESOURCES = (observe, feedback, density, streams, histories, events, health, session, page)
+ROUTES: list[Route] = [route for resource in RESOURCES for route in resource.ROUTES]
 
 
 def create_app(settings: Settings, *, store: Store | None = None, clock: Clock | None = None) -> FastAPI:
     """Make the service; OpenBindRefused or InvalidKeys if it would not be safe to start."""
     settings.refuse_open_bind()
-    keys = KeyRing.parse(settings.api_keys.get_secret_value())
+    clock = clock or Clock()
+    keys = KeyRing.parse(settings.api_keys.get_secret_value(), clock.now)
     metrics = Metrics(installed_version(), watched=settings.watched_streams, top=settings.metrics_top_streams)
-    clock, store = clock or Clock(), store or open_store(settings.store, settings.durability)
+    store = store or open_store(settings.store, settings.durability)
     registry = Registry(store, settings, clock, metrics)
     service = Service(settings, keys, store, registry, metrics)
     app = ItanApp(
         title="itan", version=installed_version(), lifespan=lifespan, redirect_slashes=False, telemetry=NO_TELEMETRY
     )
     app.state.service = service
+    app.state.assets = page.read_assets()
     app.state.snapshotter = Snapshotter(registry, clock)
     app.router.routes[:0] = ROUTES  # first, so that the busiest are found first
     metrics.know_routes((route.path, method) for route in ROUTES for method in route.methods or ())
@@ -64,7 +67,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        service.is_stopping = True
+        service.stop_soon()
         await snapshotter.stop()
         await service.registry.stop()
         await leases.stop()

@@ -3,13 +3,18 @@
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from time import time
 
 from starlette.requests import Request
 
+from app.tickets import csrf_token, holds, issue
+
 KEY = re.compile(r"[!-+\--9;-~]+")  # printable ASCII without blank, comma and colon
+COOKIE = "itan_session"
+CSRF_HEADER = "X-CSRF-Token"
 STREAMS = re.compile(r"[A-Za-z0-9._:-]{0,128}\*?")
 
 
@@ -43,6 +48,13 @@ class CrossSite(Exception):
         super().__init__("a page of another site may not change anything here (Sec-Fetch-Site: cross-site)")
 
 
+class CsrfTokenNeeded(Exception):
+    """A change that comes with the page's cookie alone, which a browser sends whoever asks it to."""
+
+    def __init__(self) -> None:
+        super().__init__(f"a change made with the cookie needs the header {CSRF_HEADER} as /session gives it")
+
+
 class Forbidden(Exception):
     """A good key that may not do this."""
 
@@ -64,6 +76,10 @@ class Grant:
         """Tell whether the entry covers a scope on a stream (None: on no stream in particular)."""
         return (scope in self.scopes or Scope.ADMIN in self.scopes) and (stream is None or self.covers(stream))
 
+    def allowed(self) -> frozenset[Scope]:
+        """Give the scopes that the entry has, admin with all that it includes."""
+        return frozenset(Scope) if Scope.ADMIN in self.scopes else self.scopes
+
     def covers(self, stream: str) -> bool:
         """Tell whether a stream is one of those the entry names."""
         return stream.startswith(self.streams[:-1]) if self.streams.endswith("*") else stream == self.streams
@@ -72,31 +88,54 @@ class Grant:
 class KeyRing:
     """All keys of the service; an empty ring asks for none."""
 
-    def __init__(self, grants: Iterable[Grant]) -> None:
+    def __init__(self, grants: Iterable[Grant], now: Callable[[], float] = time) -> None:
         self._grants = tuple(grants)
+        self._now = now
 
     @classmethod
-    def parse(cls, text: str) -> "KeyRing":
+    def parse(cls, text: str, now: Callable[[], float] = time) -> "KeyRing":
         """Read `key[:scopes[:streams]]` entries: scopes joined by +, streams one id or a prefix and *."""
         entries = text.split(",") if text.strip() else []
-        return cls(parse_grant(entry.strip(), place) for place, entry in enumerate(entries, start=1))
+        return cls((parse_grant(entry.strip(), place) for place, entry in enumerate(entries, start=1)), now)
+
+    @property
+    def are_required(self) -> bool:
+        """Tell whether a key is asked for."""
+        return bool(self._grants)
 
     def held_by(self, request: Request) -> tuple[Grant, ...] | None:
         """Give the entries of a request's key (None: no key is asked for); Unauthenticated without one."""
         if not self._grants:
             return None
-        digest = digest_of(carried_key(request))
-        # every entry is compared, so that the time tells nothing of which one came near
-        found = tuple(grant for grant in self._grants if hmac.compare_digest(grant.digest, digest))
+        found = self.opened_by(carried_key(request)) if carries_key(request) else self.signed_in(request)
         if not found:
             raise Unauthenticated
         return found
 
+    def opened_by(self, key: str) -> tuple[Grant, ...]:
+        """Give the entries of a key."""
+        digest = digest_of(key)
+        # every entry is compared, so that the time tells nothing of which one came near
+        return tuple(grant for grant in self._grants if hmac.compare_digest(grant.digest, digest))
+
+    def ticket(self, held: tuple[Grant, ...], seconds: int) -> str:
+        """Give a ticket for a key that has been shown, good for so long."""
+        return issue(held[0].digest, int(self._now()) + seconds)
+
+    def signed_in(self, request: Request) -> tuple[Grant, ...]:
+        """Give the entries of the key that the page's cookie stands for."""
+        ticket, now = request.cookies.get(COOKIE, ""), self._now()
+        return tuple(grant for grant in self._grants if holds(ticket, grant.digest, now))
+
     def permit(self, request: Request, scope: Scope, stream: str | None = None) -> None:
-        """Raise CrossSite, Unauthenticated or Forbidden unless the request may do this."""
+        """Raise CrossSite, Unauthenticated, CsrfTokenNeeded or Forbidden unless the request may do this."""
         refuse_cross_site(request, scope)
         held = self.held_by(request)
-        if held is not None and not any(grant.allows(scope, stream) for grant in held):
+        if held is None:
+            return
+        if scope is not Scope.READ and not carries_key(request):
+            refuse_forged(request, held)
+        if not any(grant.allows(scope, stream) for grant in held):
             raise Forbidden(scope, stream)
 
     def visible(self, request: Request, streams: Iterable[str]) -> list[str]:
@@ -109,6 +148,18 @@ def refuse_cross_site(request: Request, scope: Scope) -> None:
     """Raise CrossSite for a change from a page of another site: an open service trusts whoever reaches it."""
     if scope is not Scope.READ and request.headers.get("sec-fetch-site") == "cross-site":
         raise CrossSite
+
+
+def refuse_forged(request: Request, held: tuple[Grant, ...]) -> None:
+    """Raise CsrfTokenNeeded unless a page of ours sent the request, for the key that is signed in."""
+    token = csrf_token(request.cookies[COOKIE], held[0].digest)
+    if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), token.encode()):
+        raise CsrfTokenNeeded
+
+
+def carries_key(request: Request) -> bool:
+    """Tell whether a request names a key: it is not looked for a cookie then."""
+    return "authorization" in request.headers or "x-api-key" in request.headers
 
 
 def carried_key(request: Request) -> str:

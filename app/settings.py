@@ -48,6 +48,9 @@ class Settings(BaseSettings):
         SecretStr(""),
         description="comma separated key[:scopes[:streams]], e.g. k1,k2:read+observe,k3:label:plant-*; empty: no key",
     )
+    session_seconds: int = Field(
+        43_200, ge=1, le=31_536_000, description="how long a browser stays signed in to the live page"
+    )
     allow_open: bool = Field(False, description="allow listening on a non-loopback address without keys")
     auto_create: bool = Field(True, description="create a stream at its first observe")
     snapshot_every_events: Count = Field(1000, description="snapshot a stream after so many logged events")
@@ -60,6 +63,7 @@ class Settings(BaseSettings):
     max_import_bytes: Count = Field(268_435_456, description="longest body of a stream's import")
     max_batch_samples: Count = Field(10_000, description="most samples or points in one request")
     max_labels: Count = Field(10_000, description="most labels in one request")
+    max_watchers: Count = Field(200, description="most event streams that one worker sends at once")
     memory_budget_mb: float = Field(
         1024.0,
         gt=0,

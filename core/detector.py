@@ -98,14 +98,24 @@ class Detector:
         return 0 if self.ready else self.config.warmup - len(self._warmup)
 
     @property
-    def threshold(self) -> float:
-        """The threshold that the next score will meet, in nats; NaN before ready."""
-        return np.nan if self._threshold is None else self._threshold.value
+    def n_flagged(self) -> int:
+        """Samples found anomalous so far."""
+        return self._outcomes.n_flagged
 
     @property
     def n_nodes(self) -> int:
-        """Nodes of the model."""
+        """Nodes of the tree."""
         return self._model.tree.n_nodes
+
+    @property
+    def n_levels(self) -> int:
+        """Levels of the tree; 1 while the root is all there is."""
+        return int(self._model.tree.level.max()) + 1
+
+    @property
+    def threshold(self) -> float:
+        """The threshold that the next score will meet, in nats; NaN before ready."""
+        return np.nan if self._threshold is None else self._threshold.value
 
     @property
     def n_splits(self) -> int:

@@ -68,6 +68,11 @@ class Outcomes:
         self._confusion = [[0, 0], [0, 0]]
         self._decided = [0, 0]
 
+    @property
+    def n_flagged(self) -> int:
+        """How many samples were flagged."""
+        return self._decided[1]
+
     def count(self, flagged: BoolArray) -> None:
         """Samples were decided: flagged (n,), or passed."""
         n_flagged = int(np.count_nonzero(flagged))

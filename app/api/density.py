@@ -1,10 +1,12 @@
 """/density: the learned density at points, as a model, and as a grid."""
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.bodies import media_type, read_body
-from app.api.queries import STREAM, InvalidQuery, read_query, stream_in, text_in, whole_in
+from app.api.queries import STREAM, InvalidQuery, flag_in, read_query, stream_in, text_in, whole_in
 from app.api.routing import JSON, Route, answer, operation, ref
 from app.api.sample_bodies import read_points
 from app.api.service import service_of
@@ -13,6 +15,7 @@ from app.streams.reading import log_density
 from app.streams.samples import feature_names
 from core import DetectorConfig
 
+SPREADS = {"covariance", "factors"}
 GRID_SIZES = (2, 256, 64)
 
 
@@ -32,12 +35,21 @@ async def post_density(request: Request) -> Response:
 async def get_density(request: Request) -> Response:
     """Give the model: nodes, hyperplanes, weights, means, covariances."""
     service = service_of(request)
-    stream = stream_in(read_query(request, "stream"))
+    query = read_query(request, "stream", "covariances")
+    stream, covariances = stream_in(query), flag_in(query, "covariances", default=True)
     service.keys.permit(request, Scope.READ, stream)
     async with service.registry.reading(stream) as session:
         detector = (await session.readable()).detector
         known = {"stream": stream, "as_of_seq": detector.next_seq - 1, "n_seen": detector.n_seen}
-        return answer({**known, **detector.describe()})
+        model = detector.describe()
+        if not covariances:
+            model["nodes"] = [shape_of(node) for node in model["nodes"]]
+        return answer({**known, **model})
+
+
+def shape_of(node: dict[str, Any]) -> dict[str, Any]:
+    """Give a node without what grows with the square of the features."""
+    return {name: value for name, value in node.items() if name not in SPREADS}
 
 
 async def get_grid(request: Request) -> Response:
@@ -69,6 +81,10 @@ def feature_in(query: dict[str, str], parameter: str, config: DetectorConfig) ->
 
 
 STREAM_QUERY = {"stream": (STREAM, "the stream")}
+MODEL_QUERY = {
+    **STREAM_QUERY,
+    "covariances": ({"type": "boolean", "default": True}, "false: without the covariances and factors of the nodes"),
+}
 FEATURE = {"type": "string"}
 GRID_QUERY = {
     **STREAM_QUERY,
@@ -90,7 +106,7 @@ ROUTES = [
         "/density",
         get_density,
         summary="Get the learned model",
-        operation=operation(query=STREAM_QUERY, answer={JSON: ref("Model")}),
+        operation=operation(query=MODEL_QUERY, answer={JSON: ref("Model")}),
     ),
     Route(
         "GET",

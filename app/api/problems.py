@@ -15,7 +15,7 @@ from app.api.queries import InvalidQuery
 from app.api.routing import PROBLEM
 from app.api.schemas import Problem
 from app.api.service import service_of
-from app.security import CrossSite, Forbidden, Unauthenticated
+from app.security import CrossSite, CsrfTokenNeeded, Forbidden, Unauthenticated
 from app.storage.base import Fenced, LeaseHeld, StaleWriter, StoreCorrupt, StoreError, StoreUnavailable, StreamNotFound
 from app.streams.errors import (
     IdConflict,
@@ -29,9 +29,12 @@ from app.streams.errors import (
     StreamAppeared,
     StreamExists,
     TooMany,
+    TooManyWatchers,
+    UnknownSample,
     UnknownStream,
     shown,
 )
+from app.streams.events import UnreadableEvent
 from core import InvalidConfig, InvalidObservation, InvalidSnapshot, NotReady
 
 TABLE: dict[type[Exception], tuple[int, str, str]] = {
@@ -40,9 +43,11 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidJson: (400, "invalid_json", "The body is not valid JSON"),
     Unauthenticated: (401, "unauthenticated", "A valid key is needed"),
     CrossSite: (403, "cross_site", "A page of another site may not do this"),
+    CsrfTokenNeeded: (403, "csrf_token_needed", "A change made with the cookie needs its token"),
     Forbidden: (403, "forbidden", "The key does not allow this"),
     UnknownStream: (404, "unknown_stream", "There is no such stream"),
     StreamNotFound: (404, "unknown_stream", "There is no such stream"),
+    UnknownSample: (404, "unknown_sample", "The stream's log holds no such sample"),
     IdConflict: (409, "id_conflict", "The id belongs to a sample of other values"),
     StreamExists: (409, "stream_exists", "The stream exists with another config"),
     NotReady: (409, "not_ready", "The stream is still warming up"),
@@ -68,6 +73,8 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     StreamAppeared: (503, "stream_moved", "Another writer moved the stream on; nothing was changed"),
     ReplayMismatch: (503, "replay_mismatch", "The stream's log does not replay to the scores that it holds"),
     StoreCorrupt: (500, "store_corrupt", "What the store holds of the stream cannot be read"),
+    UnreadableEvent: (500, "store_corrupt", "What the store holds of the stream cannot be read"),
+    TooManyWatchers: (503, "too_many_watchers", "As many watch already as may"),
     Stopping: (503, "stopping", "The service is shutting down"),
     Exception: (500, "internal_error", "The service failed"),
 }
@@ -118,7 +125,7 @@ def problem(status: int, code: str, title: str, detail: str, error: Exception) -
     match error:
         case InvalidObservation():
             document.field, document.value, document.limit = located(error), shorten(error.value), error.limit
-        case Refused() | UnknownStream() | StreamExists() | InvalidConfig():
+        case Refused() | UnknownStream() | UnknownSample() | StreamExists() | InvalidConfig():
             document.field, document.value, document.limit = error.field, shorten(error.value), error.limit
         case InvalidSnapshot():
             document.field, document.value, document.limit = "body", None, f"an export of this service: {error.reason}"

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
+from app.storage.base import MAX_SEQ
 from app.streams.errors import Refused
 from app.streams.ids import PATTERN, checked_stream_id
 
@@ -65,6 +66,18 @@ def whole_in(query: dict[str, str], name: str, low: int, high: int, default: int
         return int(text)
 
     return read_as(query, name, read, f"a whole number from {low} to {high}", default)
+
+
+def seq_in(query: dict[str, str], name: str) -> int | None:
+    """Give a parameter that is a sample's seq, if it is there."""
+    return read_as(query, name, read_seq, f"a whole number from 1 to {MAX_SEQ}", None)
+
+
+def read_seq(text: str) -> int:
+    """Read a sample's seq; ValueError for anything else."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SEQ)) and 1 <= int(text) <= MAX_SEQ):
+        raise ValueError
+    return int(text)
 
 
 def read_as(query: dict[str, str], name: str, read: Callable[[str], T], limit: str, default: T) -> T:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from app.storage.base import MAX_SEQ
+from app.streams.overview import Overview
 
 ClientId = Annotated[
     str,
@@ -185,6 +186,69 @@ class StreamDescription(msgspec.Struct):
     storage: Annotated[dict[str, int] | None, Meta(description="what the store holds of it; null while it is down")]
 
 
+class Columns(msgspec.Struct, omit_defaults=True):
+    """Samples in columns; score and threshold are null before the stream is ready, label where there is none.
+
+    time, in epoch seconds, is the sample's timestamp, or where it came without one that of its arrival.
+    """
+
+    stream: str
+    seq: list[int]
+    id: list[str | None]
+    time: list[float]
+    score: list[float | None]
+    threshold: list[float | None]
+    is_anomaly: list[bool]
+    label: list[bool | None]
+
+
+class History(Columns, kw_only=True):
+    """The samples of a range, thinned so that each stretch keeps its lowest and its highest score."""
+
+    features: list[str] | UnsetType = UNSET
+    values: Annotated[list[ArraySample], Meta(description="a row a sample")] | UnsetType = UNSET
+    oldest_seq: Annotated[int, Meta(description="the oldest sample that the log holds")]
+    newest_seq: int
+    position: Annotated[str, Meta(description="where the log ended: what comes later, /events gives after it")]
+    next: Annotated[int | None, Meta(description="the seq to go on from, if the range holds more than is read at once")]
+    thinned: bool
+    marked_thinned: Annotated[bool, Meta(description="whether flagged or labelled samples were left out too")]
+
+
+class Logged(msgspec.Struct):
+    """One sample, and what was said of it."""
+
+    seq: int
+    id: str | None
+    time: float
+    score: float | None
+    threshold: float | None
+    is_anomaly: bool
+    label: bool | None
+    values: NamedSample
+
+
+class ReviewQueue(msgspec.Struct):
+    """Samples without a label that were flagged or nearly so, those nearest to their threshold first."""
+
+    stream: str
+    samples: list[Logged]
+    border: Annotated[float | None, Meta(description="nats below its threshold that a close call may lie")]
+
+
+class Sample(Logged):
+    """One sample, and what the present model makes of it (null before the stream is ready)."""
+
+    stream: str
+    score_now: float | None
+    threshold_now: float | None
+    as_of_seq: AsOfSeq
+    contributions: dict[str, float | None] | None
+    expected: dict[str, float] | None
+    path: list[int] | None
+    first_explanation: Annotated[Explanation | None, Meta(description="given when it was observed, if asked for then")]
+
+
 class StreamEstimate(msgspec.Struct):
     """What a stream takes at most once all that its config bounds is full; client ids come on top of the log."""
 
@@ -194,17 +258,35 @@ class StreamEstimate(msgspec.Struct):
     streams_in_budget: Annotated[int, Meta(description="how many such streams ITAN_MEMORY_BUDGET_MB holds open")]
 
 
-class StreamName(msgspec.Struct):
-    """One stream of a list."""
-
-    stream: str
-
-
 class StreamPage(msgspec.Struct):
-    """Streams in order of their ids; `next` goes into `after` of the next request."""
+    """Streams in order of their ids, without details just these; `next` goes into `after` of the next request."""
 
-    streams: list[StreamName]
+    streams: list[Overview]
     next: str | None
+
+
+class SignInBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The key to sign in with."""
+
+    key: Annotated[str, Meta(min_length=1, max_length=1024)]
+
+
+class GrantAnswer(msgspec.Struct):
+    """What may be done on which streams: one id, or a prefix and *."""
+
+    scopes: list[str]
+    streams: str
+
+
+class SessionAnswer(msgspec.Struct):
+    """Whether a key is needed, and what the signed-in key may do; without keys everything is allowed."""
+
+    keys_required: bool
+    signed_in: bool
+    csrf: Annotated[str | None, Meta(description="goes into the header X-CSRF-Token of every change")]
+    scopes: Annotated[list[str] | None, Meta(description="all that some grant names")]
+    streams: Annotated[str | None, Meta(description="all that some grant names, comma separated")]
+    grants: list[GrantAnswer] | None
 
 
 class Health(msgspec.Struct):
@@ -242,7 +324,12 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     DensityGrid,
     StreamDescription,
     StreamEstimate,
+    History,
+    Sample,
+    ReviewQueue,
     StreamPage,
+    SignInBody,
+    SessionAnswer,
     Health,
     Problem,
 ]

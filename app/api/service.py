@@ -24,6 +24,11 @@ class Service:
     metrics: Metrics
     is_stopping: bool = False
 
+    def stop_soon(self) -> None:
+        """Turn unready, and let those who watch a stream go."""
+        self.is_stopping = True
+        self.registry.listeners.wake_all()
+
 
 def service_of(request: Request) -> Service:
     """Give the objects of the app that a request came to."""

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.bodies import decode, media_type, read_body, read_names
-from app.api.queries import STREAM, read_query, whole_in
+from app.api.queries import STREAM, flag_in, read_query, whole_in
 from app.api.routing import BYTES, JSON, Parameters, Route, answer, operation, ref
 from app.api.schemas import StreamEstimate
 from app.api.service import Service, permitted_path_stream, service_of
@@ -16,22 +16,32 @@ from app.streams.errors import UnknownStream
 from app.streams.estimating import estimate
 from app.streams.ids import checked_stream_id
 from app.streams.keeping import create, reset, restore
+from app.streams.overview import Overview, overview
 from app.streams.reading import describe
 from core import DetectorConfig
 
 _CONFIG = msgspec.json.Decoder(dict[str, Any])
 PAGE_SIZES = (1, 1000, 100)
+DETAILED_SIZES = (1, 100, 50)
 
 
 async def get_streams(request: Request) -> Response:
     """List streams, page by page."""
     service = service_of(request)
-    query = read_query(request, "limit", "after")
-    limit, after = whole_in(query, "limit", *PAGE_SIZES), query.get("after", "")
+    query = read_query(request, "limit", "after", "details")
+    details, after = flag_in(query, "details", default=False), query.get("after", "")
+    limit = whole_in(query, "limit", *(DETAILED_SIZES if details else PAGE_SIZES))
     service.keys.permit(request, Scope.READ)
     names = await service.store.streams(checked_stream_id(after) if after else "", limit + 1)
-    page = [{"stream": name} for name in service.keys.visible(request, names[:limit])]
+    shown = service.keys.visible(request, names[:limit])
+    page = await overviews(service, shown) if details else [{"stream": name} for name in shown]
     return answer({"streams": page, "next": names[limit - 1] if len(names) > limit else None})
+
+
+async def overviews(service: Service, streams: list[str]) -> list[Overview]:
+    """Say of each stream in short how it stands; those that have just gone are left out."""
+    found = [await overview(service.registry, service.store, stream) for stream in streams]
+    return [one for one in found if one is not None]
 
 
 async def put_stream(request: Request) -> Response:
@@ -142,6 +152,7 @@ FILE = {BYTES: {"type": "string", "format": "binary"}}
 PAGE_QUERY: Parameters = {
     "limit": ({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, "most streams in the answer"),
     "after": ({"type": "string", "default": ""}, "list what comes after this id"),
+    "details": ({"type": "boolean", "default": False}, "true: with how each stands, 50 streams a page, at most 100"),
 }
 CONFIG = {"type": "object", "description": "fields of the stream's config: n_features or features, and any others"}
 

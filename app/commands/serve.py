@@ -132,7 +132,7 @@ def _run(app: "FastAPI", listener: socket.socket, log_level: str, shutdown_secon
         """Says where it listens once it does, and turns unready as soon as it is told to stop."""
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            app.state.service.is_stopping = True
+            app.state.service.stop_soon()
             super().handle_exit(sig, frame)
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:

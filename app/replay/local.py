@@ -19,24 +19,24 @@ class NotStarted(RuntimeError):
 
 
 @contextmanager
-def local_service(store: str | None = None) -> Iterator[str]:
-    """Serve on loopback and give the address; without a store everything is thrown away at the end."""
+def local_service(store: str | None = None, port: int = 0) -> Iterator[str]:
+    """Serve on loopback, on a free port, and give the address; without a store all is thrown away at the end."""
     with tempfile.TemporaryDirectory(prefix="itan-") as folder:
         errors = Path(folder, "stderr")
-        process = _start(store or f"sqlite:///{folder}/itan.db", errors)
+        process = _start(store or f"sqlite:///{folder}/itan.db", port, errors)
         try:
             yield _address(process, errors)
         finally:
             _stop(process)
 
 
-def _start(store: str, errors: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", "0", "--log-level", "warning"]
+def _start(store: str, port: int, errors: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--log-level", "warning"]
     environment = {name: value for name, value in os.environ.items() if name not in HINDRANCES}
     with errors.open("wb") as stderr:
         # a session of its own: Ctrl-C ends the replay, which then ends the service
         return subprocess.Popen(  # noqa: S603 - this very program
-            [*command, "--store", store],
+            [*command, "--port", str(port), "--store", store],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=stderr,

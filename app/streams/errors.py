@@ -64,6 +64,14 @@ class UnknownStream(LookupError):
         self.field, self.value, self.limit = "stream", stream, "a stream that exists"
 
 
+class UnknownSample(LookupError):
+    """No such sample in a stream's log: not observed yet, or trimmed."""
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(f"the log holds no sample {seq}")
+        self.field, self.value, self.limit = "seq", seq, "a sample that the log still holds"
+
+
 class StreamExists(ValueError):
     """A stream of that name has another config."""
 
@@ -89,6 +97,13 @@ class ReplayMismatch(Exception):
     def __init__(self, stream: str, what: str) -> None:
         super().__init__(f"stream {stream!r}: {what}; ITAN_STRICT_REPLAY=false lets it go on")
         self.stream = stream
+
+
+class TooManyWatchers(Exception):
+    """As many watch already as may."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"{limit} watch already, which is the most (ITAN_MAX_WATCHERS)")
 
 
 class Stopping(Exception):

@@ -10,12 +10,15 @@ from typing import Any, TypeVar
 
 from app.metrics import Metrics, StreamFigures
 from app.settings import Settings
-from app.storage.base import Store, StoreError
+from app.storage.base import Snapshot, Store, StoreError
 from app.streams.clock import Clock
 from app.streams.errors import Stopping
 from app.streams.leasing import Leases, unique_name
+from app.streams.listening import Listeners
 from app.streams.mismatches import Mismatches
 from app.streams.session import Session
+from app.streams.state import StreamState
+from app.streams.worker import Worker
 
 T = TypeVar("T")
 
@@ -31,7 +34,8 @@ class Registry:
         self._clock = clock
         self._metrics = metrics
         self.leases = Leases(store, settings.worker or unique_name(), settings.lease_seconds, clock, metrics)
-        self._mismatches = Mismatches()
+        self.listeners = Listeners()
+        self._worker = Worker(store, settings, clock, metrics, self.leases, Mismatches(), self.listeners)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._running: set[asyncio.Task[Any]] = set()
         self._stopping = False
@@ -122,11 +126,17 @@ class Registry:
         session.used_at = self._clock.monotonic()
         self._leave(session)
 
+    def peek(self, stream: str) -> StreamState | None:
+        """Give the state of a stream that this worker writes, if it is in memory; nothing is opened for it."""
+        session = self._sessions.get(stream)
+        return None if session is None else session.present_state
+
+    def glance(self, stream: str, snapshot: Snapshot) -> StreamState:
+        """Give the state of a stream, or else that of its snapshot; nothing is opened for it."""
+        return self.peek(stream) or StreamState.from_bytes(snapshot.body, snapshot.position)
+
     def _begin(self, stream: str) -> Session:
-        session = Session(
-            stream, self._store, self._clock, self._settings, self._metrics, self.leases, self._mismatches
-        )
-        self._sessions[stream] = session
+        session = self._sessions[stream] = Session(stream, self._worker)
         return session
 
     def _leave(self, session: Session) -> None:

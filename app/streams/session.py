@@ -6,16 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from app.metrics import Metrics, StreamFigures
-from app.settings import Settings
-from app.storage.base import NO_LABELS, Entry, Fenced, Position, Snapshot, StaleWriter, Store, StoreUnavailable
-from app.streams.clock import Clock
+from app.metrics import StreamFigures
+from app.storage.base import NO_LABELS, Entry, Fenced, Position, Snapshot, StaleWriter, StoreUnavailable
 from app.streams.errors import StreamAppeared, UnknownStream
-from app.streams.leasing import Leases
 from app.streams.ledger import Ledger
-from app.streams.mismatches import Mismatches
 from app.streams.opening import Opening
 from app.streams.state import StreamState, new_state
+from app.streams.worker import Worker
 from core import Detector, DetectorConfig
 
 RETRY_SECONDS = 5.0
@@ -33,28 +30,20 @@ class Session:
     next change.
     """
 
-    def __init__(
-        self,
-        stream: str,
-        store: Store,
-        clock: Clock,
-        settings: Settings,
-        metrics: Metrics,
-        leases: Leases,
-        mismatches: Mismatches,
-    ) -> None:
+    def __init__(self, stream: str, worker: Worker) -> None:
         self.stream = stream
-        self.store = store
-        self.clock = clock
-        self.settings = settings
-        self.metrics = metrics
-        self.leases = leases
-        self.mismatches = mismatches
+        self.store = worker.store
+        self.clock = worker.clock
+        self.settings = worker.settings
+        self.metrics = worker.metrics
+        self.leases = worker.leases
+        self.mismatches = worker.mismatches
+        self.listeners = worker.listeners
         self.lock = asyncio.Lock()
         self.users = 0
-        self.used_at = clock.monotonic()
+        self.used_at = self.clock.monotonic()
         self.weight = 0
-        self.ledger = Ledger(store, stream)
+        self.ledger = Ledger(self.store, stream)
         self.unsaved_since: float | None = None
         self.figures: StreamFigures | None = None
         self._state: StreamState | None = None
@@ -67,6 +56,11 @@ class Session:
     def is_open(self) -> bool:
         """Tell whether the stream is in memory."""
         return self._state is not None
+
+    @property
+    def present_state(self) -> StreamState | None:
+        """Give the state in memory if it is known to be the newest."""
+        return self._state if self._is_current else None
 
     @property
     def memory_bytes(self) -> int:
@@ -186,6 +180,7 @@ class Session:
         state.unsaved_events += 1
         if self.unsaved_since is None:
             self.unsaved_since = self.clock.monotonic()
+        self.listeners.wake(self.stream)
 
     async def _bear(self, birth: Snapshot) -> None:
         if not await self._create(birth):
@@ -230,6 +225,7 @@ class Session:
             await self.store.replace(self.stream, present.position, snapshot, token)
         self._place(state)
         self._acknowledged = state.position
+        self.listeners.wake(self.stream, is_new_log=True)
 
     async def delete(self) -> bool:
         """Delete the stream."""
@@ -240,3 +236,4 @@ class Session:
             self.forget()
             self.mismatches.forget(self.stream)
             self._acknowledged = START
+            self.listeners.wake(self.stream, is_new_log=True)

@@ -15,6 +15,10 @@ ROUTES = {
     ("POST", "/density?stream={s}"): Scope.READ,
     ("GET", "/density?stream={s}"): Scope.READ,
     ("GET", "/density/grid?stream={s}&x=0&y=1"): Scope.READ,
+    ("GET", "/streams/{s}/history"): Scope.READ,
+    ("GET", "/streams/{s}/samples/1"): Scope.READ,
+    ("GET", "/streams/{s}/review"): Scope.READ,
+    ("GET", "/streams/{s}/events"): Scope.READ,
     ("PUT", "/streams/{s}"): Scope.ADMIN,
     ("GET", "/streams/{s}"): Scope.READ,
     ("DELETE", "/streams/{s}"): Scope.ADMIN,
@@ -32,7 +36,16 @@ HELD = {
     "one": ({Scope.READ, Scope.OBSERVE, Scope.LABEL}, "plant-1"),
 }
 OF_NO_STREAM = {("GET", "/streams"), ("POST", "/streams/estimate")}
-OPEN = {("GET", "/livez"), ("GET", "/readyz"), ("GET", "/metrics")}
+OPEN = {
+    ("GET", "/livez"): 200,
+    ("GET", "/readyz"): 200,
+    ("GET", "/metrics"): 200,
+    ("GET", "/"): 200,
+    ("GET", "/ui/app.js"): 200,
+    ("GET", "/session"): 200,
+    ("DELETE", "/session"): 204,
+    ("POST", "/session"): 415,  # which takes the key itself
+}
 
 
 @pytest.fixture
@@ -70,10 +83,16 @@ async def test_without_a_good_key_nothing_is_answered(guarded, route, key):
 async def test_every_route_asks_for_a_key_but_those_for_probes(guarded):
     paths = (await guarded.http.get("/openapi.json")).json()["paths"]
     served = {(method.upper(), path) for path, methods in paths.items() for method in methods}
-    tested = {(method, path.partition("?")[0].replace("{s}", "{stream}")) for method, path in ROUTES}
-    assert served == tested | OPEN | OF_NO_STREAM
-    for method, path in OPEN:
-        assert (await guarded.http.request(method, path)).status_code == 200
+    names = {"{s}": "{stream}", "samples/1": "samples/{seq}", "app.js": "{file}"}
+    tested = set()
+    for method, path in [*ROUTES, *OPEN, *OF_NO_STREAM]:
+        path = path.partition("?")[0]
+        for given, name in names.items():
+            path = path.replace(given, name)
+        tested.add((method, path))
+    assert served == tested
+    for (method, path), status in OPEN.items():
+        assert (await guarded.http.request(method, path)).status_code == status
 
 
 async def test_the_key_may_come_in_either_header(guarded):

@@ -1,0 +1,116 @@
+"""GET /streams/S/events: what happens to a stream, as server-sent events."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from app.api.histories import columns
+from app.api.queries import InvalidQuery, flag_in, read_query
+from app.api.routing import Parameters, Route, operation
+from app.api.service import Service, permitted_path_stream, service_of
+from app.api.streams import PATH
+from app.security import Scope as KeyScope
+from app.storage.base import MAX_SEQ, Position
+from app.streams.errors import Stopping, TooManyWatchers
+from app.streams.tailing import Deleted, NewLabels, NewLog, NewModel, News, NewSamples, Quiet, Tail
+
+EVENTS = "text/event-stream"
+RETRY_MS = 1_000
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_ENCODER = msgspec.json.Encoder()
+
+
+async def get_events(request: Request) -> "Events":
+    """Tell what happens to a stream from now on, or from a position of its log."""
+    service, stream = service_of(request), permitted_path_stream(request, KeyScope.READ)
+    query = read_query(request, "after", "values")
+    after, values = position_asked_for(request, query), flag_in(query, "values", default=False)
+    if service.is_stopping:
+        raise Stopping
+    if len(service.registry.listeners) >= service.settings.max_watchers:
+        raise TooManyWatchers(service.settings.max_watchers)
+    tail = Tail(service.registry, service.store, stream)
+    await tail.begin(after)
+    return Events(service, stream, tail, values=values)
+
+
+class Events(StreamingResponse):
+    """The events of one stream, for one watcher."""
+
+    def __init__(self, service: Service, stream: str, tail: Tail, *, values: bool) -> None:
+        self._service, self._stream, self._tail, self._values = service, stream, tail, values
+        super().__init__(self._events(), headers=HEADERS, media_type=EVENTS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer until the stream, the service or the watcher has gone."""
+        with self._service.registry.listeners.joined(self._stream) as self._bell:
+            await super().__call__(scope, receive, send)
+
+    async def _events(self) -> AsyncIterator[bytes]:
+        # told at once, so that a browser that loses the connection knows from where to go on
+        yield b"retry: %d\nid: %s\n\n" % (RETRY_MS, str(self._tail.position).encode())
+        async for news in self._tail.news(self._bell, lambda: self._service.is_stopping):
+            yield written(news, values=self._values)
+
+
+def position_asked_for(request: Request, query: dict[str, str]) -> Position | None:
+    """Give the position to go on from: a browser that reconnects says what it got last."""
+    header = request.headers.get("last-event-id")
+    name, text = ("after", query.get("after")) if header is None else ("last-event-id", header)
+    if not text:
+        return None
+    seq, dash, sub = text.partition("-")
+    if not (dash and all(is_count(part) for part in (seq, sub))):
+        raise InvalidQuery(name, text, "a position in the log, such as 17-0")
+    return Position(int(seq), int(sub))
+
+
+def is_count(text: str) -> bool:
+    """Tell whether a text is a number that a position may hold."""
+    return text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SEQ)) and int(text) <= MAX_SEQ
+
+
+def written(news: News, *, values: bool) -> bytes:
+    """Write news as an event; those of the log carry the position to go on from."""
+    match news:
+        case NewSamples():
+            known = columns(news.rows, values=values) | {"thinned": news.is_thinned}
+            return event("samples", known, news.position)
+        case NewLabels():
+            labels = {"seq": news.seq, "label": news.label, "threshold": news.threshold}
+            return event("labels", labels, news.position)
+        case NewModel():
+            return event("model", {"n_seen": news.n_seen, "n_nodes": news.n_nodes, "levels": news.n_levels})
+        case NewLog():
+            return event("reset", {"position": str(news.position)}, news.position)
+        case Deleted():
+            return event("deleted", {})
+        case Quiet():
+            return b": nothing new\n\n"
+
+
+def event(name: str, data: dict[str, Any], position: Position | None = None) -> bytes:
+    """Write one event."""
+    place = b"" if position is None else b"id: %s\n" % str(position).encode()
+    return b"event: %s\n%sdata: %s\n\n" % (name.encode(), place, _ENCODER.encode(data))
+
+
+POSITION = {"type": "string", "pattern": "^[0-9]+-[0-9]+$", "default": ""}
+QUERY: Parameters = {
+    "after": (POSITION, "the position of the log to go on from, unless the header Last-Event-ID names one"),
+    "values": ({"type": "boolean", "default": False}, "true: samples with the values of their features"),
+}
+
+ROUTES = [
+    Route(
+        "GET",
+        "/streams/{stream}/events",
+        get_events,
+        summary="Watch a stream, by server-sent events",
+        operation=operation(path=PATH, query=QUERY, answer={EVENTS: {"type": "string"}}),
+    )
+]

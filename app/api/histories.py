@@ -1,0 +1,149 @@
+"""What the live page reads of a stream's log: a range of samples, one sample, those to review."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.api.observe import named
+from app.api.queries import InvalidQuery, flag_in, read_query, read_seq, seq_in, whole_in
+from app.api.routing import JSON, Parameters, Route, answer, operation, ref
+from app.api.service import permitted_path_stream, service_of
+from app.api.streams import PATH
+from app.security import Scope
+from app.storage.base import MAX_SEQ
+from app.streams.columns import Columns
+from app.streams.history import history, look
+from app.streams.inspecting import Inspected, inspect
+from app.streams.reviewing import review
+from app.streams.samples import feature_names
+
+POINTS = (16, 10_000, 2_000)
+REVIEWED = (1, 500, 50)
+MOST_VALUES = 500_000
+LABELS = {0: None, 1: True, -1: False}
+
+
+async def get_history(request: Request) -> Response:
+    """Give the samples of a range, thinned to so many points."""
+    service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
+    query = read_query(request, "from", "to", "points", "values")
+    first, last = seq_in(query, "from"), seq_in(query, "to")
+    points, values = whole_in(query, "points", *POINTS), flag_in(query, "values", default=False)
+    log, features = await look(service.store, stream), {}
+    if values:
+        names = feature_names(service.registry.glance(stream, log.snapshot).detector.config)
+        points, features = min(points, max(POINTS[0], MOST_VALUES // len(names))), {"features": names}
+    read = await history(log, first, last, points)
+    known = {"oldest_seq": log.oldest_seq, "newest_seq": log.head.seq, "position": str(log.head)}
+    thinned = {"next": read.next_seq, "thinned": read.is_thinned, "marked_thinned": read.marked_thinned}
+    rows = columns(read.rows, values=values)
+    return answer({"stream": stream, **rows, **features, **known, **thinned})
+
+
+async def get_review(request: Request) -> Response:
+    """Give the samples that a label would tell most about: flagged ones and close calls without one."""
+    service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
+    limit = whole_in(read_query(request, "limit"), "limit", *REVIEWED)
+    log = await look(service.store, stream)
+    names = feature_names(service.registry.glance(stream, log.snapshot).detector.config)
+    queue = await review(log, limit)
+    return answer({"stream": stream, "samples": samples(queue.rows, names), "border": queue.border})
+
+
+async def get_sample(request: Request) -> Response:
+    """Give one sample, with what the present model makes of it."""
+    service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
+    read_query(request)
+    seq = path_seq(request)
+    async with service.registry.reading(stream) as session:
+        return answer({"stream": stream, **described(await inspect(session, seq))})
+
+
+def path_seq(request: Request) -> int:
+    """Give the sample that the path names."""
+    text = request.path_params["seq"]
+    try:
+        return read_seq(text)
+    except ValueError:
+        raise InvalidQuery("seq", text, f"a whole number from 1 to {MAX_SEQ}") from None
+
+
+def columns(rows: Columns | None, *, values: bool) -> dict[str, Any]:
+    """Give samples in columns, or also their values, a row a sample."""
+    said: dict[str, Any] = {
+        name: [] if rows is None else getattr(rows, name).tolist()
+        for name in ("seq", "id", "time", "score", "threshold", "is_anomaly", "label")
+    }
+    said["id"] = [client_id or None for client_id in said["id"]]
+    said["label"] = [LABELS[label] for label in said["label"]]
+    if values:
+        said["values"] = [] if rows is None else rows.x.tolist()
+    return said
+
+
+def samples(rows: Columns | None, names: list[str]) -> list[dict[str, Any]]:
+    """Give samples one by one, their values by the names of the features."""
+    said = columns(rows, values=True)
+    said["values"] = [dict(zip(names, row, strict=True)) for row in said["values"]]
+    return [dict(zip(said, one, strict=True)) for one in zip(*said.values(), strict=True)]
+
+
+def described(inspected: Inspected) -> dict[str, Any]:
+    """Give one sample, explained by the present model, and as it was when the sample came."""
+    (said,) = samples(inspected.row, inspected.features)
+    first, now = (
+        None if explained is None else named(explained, inspected.features)
+        for explained in (inspected.first, inspected.now)
+    )
+    why = {
+        "contributions": now and now.contributions,
+        "expected": now and now.expected,
+        "path": now and now.path,
+        "first_explanation": first,
+    }
+    present = {"score_now": inspected.score_now, "threshold_now": inspected.threshold_now}
+    return said | present | {"as_of_seq": inspected.as_of_seq} | why
+
+
+SEQ = {"type": "integer", "minimum": 1, "maximum": MAX_SEQ}
+SEQ_OR_NONE = {**SEQ, "nullable": True, "default": None}
+HISTORY_QUERY: Parameters = {
+    "from": (SEQ_OR_NONE, "the first sample; left out: so many before the last as there may be points"),
+    "to": (SEQ_OR_NONE, "the last sample; left out: the newest"),
+    "points": (
+        {"type": "integer", "minimum": POINTS[0], "maximum": POINTS[1], "default": POINTS[2]},
+        "most samples in the answer",
+    ),
+    "values": ({"type": "boolean", "default": False}, "true: with the values of the features"),
+}
+REVIEW_QUERY: Parameters = {
+    "limit": (
+        {"type": "integer", "minimum": REVIEWED[0], "maximum": REVIEWED[1], "default": REVIEWED[2]},
+        "most samples in the answer",
+    )
+}
+
+ROUTES = [
+    Route(
+        "GET",
+        "/streams/{stream}/history",
+        get_history,
+        summary="Get a range of samples, thinned",
+        operation=operation(path=PATH, query=HISTORY_QUERY, answer={JSON: ref("History")}),
+    ),
+    Route(
+        "GET",
+        "/streams/{stream}/samples/{seq}",
+        get_sample,
+        summary="Get one sample, explained",
+        operation=operation(path=PATH | {"seq": (SEQ, "the sample")}, answer={JSON: ref("Sample")}),
+    ),
+    Route(
+        "GET",
+        "/streams/{stream}/review",
+        get_review,
+        summary="Get the samples to label next",
+        operation=operation(path=PATH, query=REVIEW_QUERY, answer={JSON: ref("ReviewQueue")}),
+    ),
+]

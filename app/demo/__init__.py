@@ -1,0 +1,1 @@
+"""A made-up stream to look at."""

@@ -1,0 +1,60 @@
+"""Feeds the made-up stream to a service, its labels late and not all of them."""
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from app.client import Client
+from app.demo.pump import Reading
+
+LABEL_DELAY = 60
+LABELLED_FLAGS, LABELLED_OTHERS = 0.6, 0.03
+
+
+class Feeder:
+    """Posts readings, and of most flagged ones and a few others the truth some time later."""
+
+    def __init__(self, client: Client, stream: str, readings: Iterator[Reading], seed: int) -> None:
+        self._client, self._stream, self._readings = client, stream, readings
+        self._lot = random.Random(seed)  # noqa: S311 - nothing secret is drawn
+        self._due: deque[tuple[int, bool]] = deque()
+        self.n_sent = self.n_flagged = 0
+
+    def post(self, times: Sequence[float]) -> None:
+        """Post a reading for each of these times, then the labels that have fallen due."""
+        batch = [next(self._readings) for _ in times]
+        told = self._client.observe(self._stream, [reading.values for reading in batch], timestamps=times)
+        assert told.seq is not None
+        for reading, seq, flagged in zip(batch, told.seq, told.is_anomaly, strict=True):
+            if self._lot.random() < (LABELLED_FLAGS if flagged else LABELLED_OTHERS):
+                self._due.append((seq, reading.is_fault))
+        self.n_sent += len(batch)
+        self.n_flagged += sum(told.is_anomaly)
+        self._label(until=told.seq[-1] - LABEL_DELAY)
+
+    def _label(self, until: int) -> None:
+        labels = []
+        while self._due and self._due[0][0] <= until:
+            seq, is_fault = self._due.popleft()
+            labels.append({"seq": seq, "anomaly": is_fault})
+        if labels:
+            self._client.feedback(self._stream, labels)
+
+
+def feed_past(feeder: Feeder, n: int, per_second: float, now: float) -> None:
+    """Post what happened before somebody looked, in batches."""
+    for first in range(0, n, LABEL_DELAY):
+        batch = range(first, min(first + LABEL_DELAY, n))
+        feeder.post([now - (n - i) / per_second for i in batch])
+
+
+def feed_live(
+    feeder: Feeder, n: int | None, per_second: float, clock: Callable[[], float], wait: Callable[[float], bool]
+) -> None:
+    """Post one reading after the other at that rate, n of them or until the wait is ended."""
+    start, first = clock(), feeder.n_sent
+    while n is None or feeder.n_sent < first + n:
+        due = start + (feeder.n_sent - first + 1) / per_second
+        if wait(max(0.0, due - clock())):
+            return
+        feeder.post([clock()])

@@ -1,0 +1,61 @@
+"""Who waits for news of which stream in this process."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Bell:
+    """Rings when a stream's log has grown, or has been replaced or deleted; what happened is read from the log."""
+
+    def __init__(self) -> None:
+        self._rung = asyncio.Event()
+        self.is_new_log = False
+
+    def ring(self, *, is_new_log: bool) -> None:
+        """Wake who waits."""
+        self.is_new_log |= is_new_log
+        self._rung.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until it has rung since the last time, so long at most."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._rung.wait()
+        except TimeoutError:
+            return
+        self._rung.clear()
+
+
+class Listeners:
+    """The bells, by stream: a stream that nobody listens to costs its writer one look into a dictionary."""
+
+    def __init__(self) -> None:
+        self._bells: dict[str, set[Bell]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._bells.values()))
+
+    @contextmanager
+    def joined(self, stream: str) -> Iterator[Bell]:
+        """Give a bell for a stream, as long as it is needed."""
+        bell = Bell()
+        self._bells.setdefault(stream, set()).add(bell)
+        try:
+            yield bell
+        finally:
+            bells = self._bells[stream]
+            bells.discard(bell)
+            if not bells:
+                del self._bells[stream]
+
+    def wake(self, stream: str, *, is_new_log: bool = False) -> None:
+        """Ring the bells of a stream."""
+        for bell in self._bells.get(stream, ()):
+            bell.ring(is_new_log=is_new_log)
+
+    def wake_all(self) -> None:
+        """Ring all bells."""
+        for bells in self._bells.values():
+            for bell in bells:
+                bell.ring(is_new_log=False)

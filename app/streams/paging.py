@@ -1,0 +1,22 @@
+"""Reads a log page by page."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from app.storage.base import Entry, Position, Store
+
+FIRST_ENTRIES = 4
+MOST_ENTRIES = 256
+PAGE_BYTES = 1 << 22
+
+
+async def pages(store: Store, stream: str, after: Position) -> AsyncIterator[list[Entry]]:
+    """Give the entries later than a position, in pages of a few megabytes; others have their turn between."""
+    limit = FIRST_ENTRIES
+    while entries := await store.entries(stream, after, limit):
+        yield entries
+        await asyncio.sleep(0)
+        after = entries[-1].position
+        # one entry may hold a sample of 200 bytes, or ten thousand in 16 MB
+        largest = max(len(entry.body) for entry in entries)
+        limit = max(1, min(2 * limit, PAGE_BYTES // largest, MOST_ENTRIES))

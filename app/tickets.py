@@ -1,0 +1,38 @@
+"""Signed tickets: what a browser holds instead of a key.
+
+A ticket is signed by the key that it stands for, and the service holds nothing of it: every worker that knows the key
+takes it, before and after a restart, until it ends or the key is withdrawn.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+
+TICKET = re.compile(r"(?P<body>(?P<ends>\d{1,12})\.[A-Za-z0-9_-]{16,64})\.(?P<mark>[0-9a-f]{64})")
+NONCE_BYTES = 18
+
+
+def issue(secret: bytes, ends: int) -> str:
+    """Write a ticket that holds until a time, in epoch seconds."""
+    body = f"{ends}.{secrets.token_urlsafe(NONCE_BYTES)}"
+    return f"{body}.{mark(secret, 'ticket', body)}"
+
+
+def holds(ticket: str, secret: bytes, now: float) -> bool:
+    """Tell whether a ticket was signed by this secret and has not ended."""
+    found = TICKET.fullmatch(ticket)
+    if found is None:
+        return False
+    is_ours = hmac.compare_digest(mark(secret, "ticket", found["body"]), found["mark"])
+    return is_ours and now < int(found["ends"])
+
+
+def csrf_token(ticket: str, secret: bytes) -> str:
+    """Give the token that a page of ours sends with each change: pages of others cannot read it."""
+    return mark(secret, "csrf", ticket)
+
+
+def mark(secret: bytes, purpose: str, text: str) -> str:
+    """Sign a text for one purpose."""
+    return hmac.new(secret, f"itan 1 {purpose} {text}".encode(), hashlib.sha256).hexdigest()

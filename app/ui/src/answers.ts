@@ -1,0 +1,143 @@
+// The service's answers, as far as the page reads them.
+
+/** What a key may do on which streams: one id, or a prefix and a star. */
+export interface Grant {
+  scopes: string[];
+  streams: string;
+}
+
+export interface Session {
+  keys_required: boolean;
+  signed_in: boolean;
+  csrf: string | null;
+  grants: Grant[] | null;
+}
+
+/** A stream in short; all but its name is null where the store's copy is damaged. */
+export interface StreamSummary {
+  stream: string;
+  readable: boolean;
+  n_seen: number | null;
+  ready: boolean | null;
+  samples_needed: number | null;
+  n_flagged: number | null;
+  labels: number | null;
+  n_nodes: number | null;
+  newest_time: number | null;
+}
+
+export interface StreamPage {
+  streams: StreamSummary[];
+  next: string | null;
+}
+
+export interface Costs {
+  labels: number;
+  true_alarms: number;
+  false_alarms: number;
+  misses: number;
+  true_passes: number;
+}
+
+export interface FeatureConfig {
+  name: string;
+  kind: string;
+}
+
+export interface StreamDescription {
+  stream: string;
+  config: { n_features: number; warmup: number; features?: FeatureConfig[] | null };
+  n_seen: number;
+  next_seq: number;
+  oldest_seq: number;
+  ready: boolean;
+  samples_needed: number;
+  threshold: number | null;
+  costs: Costs;
+}
+
+export interface Columns {
+  seq: number[];
+  id: (string | null)[];
+  time: (number | null)[];
+  score: (number | null)[];
+  threshold: (number | null)[];
+  is_anomaly: boolean[];
+  label: (boolean | null)[];
+  values?: (number | null)[][];
+}
+
+export interface History extends Columns {
+  oldest_seq: number;
+  newest_seq: number;
+  thinned: boolean;
+  position: string;
+}
+
+export type Named<T> = Record<string, T>;
+
+export interface ReviewSample {
+  seq: number;
+  id: string | null;
+  time: number | null;
+  score: number;
+  threshold: number;
+  is_anomaly: boolean;
+}
+
+export interface Sample {
+  seq: number;
+  id: string | null;
+  time: number | null;
+  score: number | null;
+  threshold: number | null;
+  is_anomaly: boolean;
+  label: boolean | null;
+  values: Named<number | null>;
+  contributions: Named<number | null> | null;
+  expected: Named<number> | null;
+  path: number[] | null;
+}
+
+export interface Node {
+  id: number;
+  parent: number | null;
+  level: number;
+  leaf: boolean;
+  count: number;
+  weight: number;
+  mean: number[];
+}
+
+export interface Hyperplane {
+  node: number;
+  normal: number[];
+  offset: number;
+  left: number;
+  right: number;
+}
+
+export interface Model {
+  n_seen: number;
+  n_learned: number;
+  nodes: Node[];
+  hyperplanes: Hyperplane[];
+  scaling: { location: number[]; scale: number[] } | null;
+}
+
+export interface Grid {
+  x_values: number[];
+  y_values: number[];
+  log_density: number[][];
+}
+
+export interface FeedbackAnswer extends Costs {
+  outcome: string[];
+  threshold_before: number | null;
+  threshold_after: number | null;
+}
+
+export interface LabelEvent {
+  seq: number[];
+  label: (boolean | null)[];
+}

@@ -1,0 +1,98 @@
+// The page: who is there, what they look at, and the bar above it.
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { Session } from "./answers";
+import { ErrorNote } from "./card";
+import { problemOf } from "./hooks";
+import { type Problem, readSession, signOut, whenSignedOut } from "./service";
+import { Shortcuts, useShortcuts } from "./shortcuts";
+import { SignIn } from "./sign-in";
+import { StreamView } from "./stream-view";
+import { StreamsView } from "./streams-view";
+import { useTheme } from "./theme";
+
+const STREAM = /^#\/streams\/([^/]+)$/;
+const RETRY_MS = 3000;
+
+function Page(): preact.JSX.Element {
+  const [theme, toggleTheme] = useTheme();
+  const { session, problem, setSession } = useSession();
+  const [isHelpOpen, setHelpOpen] = useState(false);
+  const stream = useHash();
+  const isIn = session !== null && (!session.keys_required || session.signed_in);
+  useShortcuts({ "?": () => setHelpOpen((isOpen) => !isOpen) });
+
+  const leave = async (): Promise<void> => {
+    await signOut().catch(() => undefined);
+    setSession(await readSession());
+  };
+  return (
+    <>
+      <header class="top">
+        <a class="brand" href="#/"><img src="ui/icon.svg" alt="" width="24" height="24" /> itan</a>
+        {isIn && stream !== null && <a class="back" href="#/">All streams</a>}
+        <span class="space" />
+        <button type="button" class="icon" aria-label="Keys" title="Keys (?)" onClick={() => setHelpOpen(true)}>?</button>
+        <button type="button" class="icon" aria-label={theme === "dark" ? "Light colours" : "Dark colours"} title={theme === "dark" ? "Light" : "Dark"} onClick={toggleTheme}>{theme === "dark" ? "☀" : "☾"}</button>
+        {session?.keys_required && session.signed_in && <button type="button" onClick={() => void leave()}>Sign out</button>}
+      </header>
+      <ErrorNote problem={problem} />
+      {session !== null && !isIn && <SignIn onSignedIn={setSession} />}
+      {isIn && (stream === null ? <StreamsView /> : <StreamView key={stream} stream={stream} theme={theme} mayLabel={mayLabel(session, stream)} />)}
+      <Shortcuts isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
+    </>
+  );
+}
+
+function mayLabel({ keys_required: isAsked, grants }: Session, stream: string): boolean {
+  return !isAsked || (grants ?? []).some(({ scopes, streams }) => scopes.includes("label") && covers(streams, stream));
+}
+
+function covers(streams: string, stream: string): boolean {
+  return streams.endsWith("*") ? stream.startsWith(streams.slice(0, -1)) : stream === streams;
+}
+
+interface Visitor {
+  session: Session | null;
+  problem: Problem | null;
+  setSession: (session: Session) => void;
+}
+
+/** Ask who is there, again and again until the service answers, and anew when it forgot us. */
+function useSession(): Visitor {
+  const [session, setSession] = useState<Session | null>(null);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  useEffect(() => {
+    const read = (): void => {
+      readSession().then(
+        (found) => (setProblem(null), setSession(found)),
+        (error: unknown) => (setProblem(problemOf(error)), setTimeout(read, RETRY_MS)),
+      );
+    };
+    whenSignedOut(read);
+    read();
+  }, []);
+  return { session, problem, setSession };
+}
+
+/** The stream that the address names. */
+function useHash(): string | null {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const follow = (): void => setHash(location.hash);
+    addEventListener("hashchange", follow);
+    return () => removeEventListener("hashchange", follow);
+  }, []);
+  return streamIn(hash);
+}
+
+function streamIn(hash: string): string | null {
+  const [, name] = STREAM.exec(hash) ?? [];
+  try {
+    return name === undefined ? null : decodeURIComponent(name);
+  } catch {
+    return null;
+  }
+}
+
+render(<Page />, document.getElementById("page") as HTMLElement);

@@ -1,0 +1,28 @@
+// Numbers and times as people read them.
+
+/** Four significant digits, and no more than a table's column takes. */
+export function number(value: number | null | undefined): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e6 || size < 1e-3)) return value.toExponential(2);
+  const digits = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 3;
+  return value.toLocaleString("en", { minimumFractionDigits: digits === 2 ? 2 : 0, maximumFractionDigits: digits });
+}
+
+export function count(value: number): string {
+  return Math.round(value).toLocaleString("en");
+}
+
+export function percent(share: number): string {
+  const digits = share > 0 && share < 0.001 ? 2 : share < 0.0995 ? 1 : 0;
+  return share.toLocaleString("en", { style: "percent", maximumFractionDigits: digits });
+}
+
+export function plural(many: number, one: string): string {
+  return `${count(many)} ${one}${many === 1 ? "" : "s"}`;
+}
+
+export function moment(seconds: number | null): string {
+  if (seconds === null) return "";
+  return new Date(seconds * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+}

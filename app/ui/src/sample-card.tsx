@@ -1,0 +1,88 @@
+// One sample: why it scored as it did.
+import type { FeatureConfig, Sample } from "./answers";
+import { Card, ErrorNote } from "./card";
+import { count, moment, number } from "./format";
+import type { Label } from "./rows";
+
+interface Props {
+  sample: Sample | null;
+  problem: Error | null;
+  features: FeatureConfig[];
+  mayLabel: boolean;
+  onLabel: (label: Label) => void;
+  onClose: () => void;
+}
+
+export function SampleCard(props: Props): preact.JSX.Element {
+  const { sample, problem, features } = props;
+  if (sample === null) {
+    return (
+      <Card title="Sample" caption="Click a point, or step through the review, to see why it scored as it did.">
+        <ErrorNote problem={problem} />
+      </Card>
+    );
+  }
+  return (
+    <Card title={`Sample ${count(sample.seq)}`} name="sample" caption={scored(sample)} tools={<button type="button" class="icon" aria-label="Close the sample" onClick={props.onClose}>×</button>}>
+      <ErrorNote problem={problem} />
+      <p class="soft">{[sample.id, moment(sample.time)].filter(Boolean).join(" · ")}</p>
+      <Contributions sample={sample} features={features} />
+      {props.mayLabel && <Verdict label={sample.label} onLabel={props.onLabel} />}
+    </Card>
+  );
+}
+
+function scored({ score, threshold, is_anomaly: isAnomaly }: Sample): string {
+  if (score === null) return "No score: the stream was warming up.";
+  return `Score ${number(score)}, ${isAnomaly ? "above" : "not above"} the threshold ${number(threshold)}: ${isAnomaly ? "flagged" : "not flagged"}.`;
+}
+
+/** Value, expected value and contribution of each feature; those that made it unusual first. */
+function Contributions({ sample, features }: { sample: Sample; features: FeatureConfig[] }): preact.JSX.Element {
+  const { contributions, expected, values } = sample;
+  const of = (name: string): number => contributions?.[name] ?? 0;
+  const names = features.map(({ name }) => name).sort((a, b) => of(b) - of(a));
+  const most = Math.max(1e-9, ...names.map((name) => Math.abs(of(name))));
+  return (
+    <>
+      <div class="scroll" tabIndex={0} role="group" aria-label="Features of the sample">
+        <table class="contributions">
+          <thead><tr><th>Feature</th><th class="n">Value</th><th class="n">Expected</th><th class="bars">Makes it unusual</th></tr></thead>
+          <tbody>
+            {names.map((name) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td class="n">{number(values[name])}</td>
+                <td class="n">{number(expected?.[name])}</td>
+                <td class="bars"><Bar value={contributions?.[name] ?? null} most={most} /></td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <p class="note">A bar is by how much the score would be lower without the feature. Expected = its mean given the other features, by the model of now.</p>
+    </>
+  );
+}
+
+function Bar({ value, most }: { value: number | null; most: number }): preact.JSX.Element {
+  if (value === null) return <span class="soft">–</span>;
+  const share = Math.max(0, value) / most;
+  return (
+    <span class="bar">
+      <svg width="100%" height="10" aria-hidden="true"><rect class="track" width="100%" height="10" rx="3" /><rect class="fill" width={`${100 * share}%`} height="10" rx="3" /></svg>
+      <span>{value > 0 ? "+" : ""}{number(value)}</span>
+    </span>
+  );
+}
+
+function Verdict({ label, onLabel }: { label: Label; onLabel: (label: Label) => void }): preact.JSX.Element {
+  return (
+    <div class="verdicts">
+      <span class="soft">Label</span>
+      <button type="button" aria-pressed={label === true} onClick={() => onLabel(true)}>Anomaly</button>
+      <button type="button" aria-pressed={label === false} onClick={() => onLabel(false)}>Normal</button>
+      <button type="button" aria-pressed={label === null} onClick={() => onLabel(null)}>None</button>
+    </div>
+  );
+}

@@ -1,0 +1,50 @@
+// Drag, wheel and click on the score line.
+import type uPlot from "uplot";
+
+export interface Gestures {
+  pan: (share: number) => void;
+  zoom: (factor: number, at: number) => void;
+  pick: (x: number, y: number) => void;
+}
+
+const DRAG_PX = 4;
+const WHEEL_STEP = 1.25;
+
+/** Follow pointer and wheel; the wheel zooms with Ctrl, or once the chart has the focus, and else scrolls the page. */
+export function listen(plot: uPlot, gestures: Gestures): void {
+  const { over } = plot;
+  const chart = over.closest<HTMLElement>("[tabindex]");
+  let held: { x: number; isDrag: boolean } | null = null;
+
+  over.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    held = { x: event.clientX, isDrag: false };
+    chart?.focus({ preventScroll: true }); // uPlot keeps the browser from doing so
+    over.setPointerCapture(event.pointerId);
+  });
+  over.addEventListener("pointermove", (event) => {
+    if (held === null) return;
+    const moved = event.clientX - held.x;
+    held.isDrag ||= Math.abs(moved) > DRAG_PX;
+    if (!held.isDrag) return;
+    gestures.pan(-moved / over.clientWidth);
+    held.x = event.clientX;
+  });
+  over.addEventListener("pointerup", (event) => {
+    if (held !== null && !held.isDrag) gestures.pick(event.offsetX, event.offsetY);
+    held = null;
+  });
+  over.addEventListener("pointercancel", () => {
+    held = null;
+  });
+  over.addEventListener(
+    "wheel",
+    (event) => {
+      const isMeant = event.ctrlKey || event.metaKey || chart === document.activeElement;
+      if (!isMeant || event.deltaY === 0) return;
+      event.preventDefault();
+      gestures.zoom(event.deltaY > 0 ? WHEEL_STEP : 1 / WHEEL_STEP, event.offsetX / over.clientWidth);
+    },
+    { passive: false },
+  );
+}

@@ -1,0 +1,146 @@
+// The page of one stream.
+import { useEffect, useState } from "preact/hooks";
+import type { FeatureConfig, Model, Sample, StreamDescription } from "./answers";
+import { Card, ErrorNote } from "./card";
+import { DensityCard } from "./density/card";
+import { count, number, percent } from "./format";
+import { useLoaded } from "./hooks";
+import { useLabelling } from "./labelling";
+import { ReviewCard } from "./review/card";
+import { useQueue } from "./review/queue";
+import { SampleCard } from "./sample-card";
+import { ScoreCard } from "./score/card";
+import type { Label } from "./rows";
+import { get, streamPath } from "./service";
+import { useShortcuts } from "./shortcuts";
+import { type StreamState, useStream } from "./stream-state";
+import type { Theme } from "./theme";
+import { TreeCard } from "./tree/card";
+
+interface Props {
+  stream: string;
+  theme: Theme;
+  mayLabel: boolean;
+}
+
+export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Element {
+  const state = useStream(stream);
+  const { description, version } = state;
+  const [selected, setSelected] = useState<number | null>(null);
+  const [relabels, setRelabels] = useState(0);
+  const features = featuresOf(description);
+  const queue = useQueue(stream, version, state.labels);
+  const model = useLoaded(() => get<Model>("density", { stream, covariances: false }), [stream, version]);
+  const looked = useLoaded(
+    async () => (selected === null ? null : get<Sample>(streamPath(stream, `/samples/${selected}`))),
+    [stream, selected, relabels],
+  );
+  const sample = looked.data?.seq === selected ? looked.data : null;
+
+  const changed = (seq: number, label: Label): void => {
+    state.labelled(seq, label);
+    setRelabels((many) => many + 1);
+  };
+  const labelling = useLabelling(stream, description?.costs, changed);
+  const judge = async (label: boolean): Promise<void> => {
+    const current = queue.waiting[queue.at];
+    if (!mayLabel || current === undefined || labelling.isBusy) return;
+    const following = queue.waiting[queue.at + 1] ?? queue.waiting[queue.at - 1];
+    if (await labelling.give(current.seq, label, null)) setSelected(following?.seq ?? null);
+  };
+  const undo = async (): Promise<void> => {
+    const undone = mayLabel ? await labelling.undo() : null;
+    if (undone === null) return;
+    queue.turnTo(undone.seq);
+    setSelected(undone.seq);
+  };
+  const move = (step: number): void => setSelected(queue.move(step));
+  useShortcuts({
+    a: () => void judge(true),
+    n: () => void judge(false),
+    u: () => void undo(),
+    j: () => move(1),
+    k: () => move(-1),
+  });
+
+  useEffect(() => {
+    document.title = `${stream} · itan`;
+  }, [stream]);
+
+  if (description === null) {
+    return <main class="alone"><h1>{stream}</h1><ErrorNote problem={state.problem} /></main>;
+  }
+  return (
+    <main class="stream">
+      <Head stream={stream} description={description} state={state} nodes={model.data?.nodes.length ?? 0} />
+      {!state.isConnected && <p class="banner" role="status">The service is away. The page goes on by itself when it is back.</p>}
+      <ErrorNote problem={state.problem} />
+      {!description.ready && <WarmUp description={description} />}
+      <div class="columns">
+        <ScoreCard {...{ stream, state, theme, selected, onSelect: setSelected }} />
+        <div class="side">
+          <ReviewCard
+            {...{ queue, labelling, mayLabel, onSelect: setSelected }}
+            onLabel={(label) => void judge(label)}
+            onUndo={() => void undo()}
+            onMove={move}
+          />
+          <SampleCard
+            {...{ sample, features, mayLabel }}
+            problem={selected === null ? null : looked.problem}
+            onLabel={(label) => sample !== null && void labelling.give(sample.seq, label, sample.label)}
+            onClose={() => setSelected(null)}
+          />
+        </div>
+        {description.ready && <DensityCard {...{ stream, features, version, model: model.data, sample, onSelect: setSelected }} />}
+        {description.ready && <TreeCard model={model.data} problem={model.problem} features={features} sample={sample} />}
+      </div>
+    </main>
+  );
+}
+
+/** Features without names go by their number from 0. */
+function featuresOf(description: StreamDescription | null): FeatureConfig[] {
+  if (description === null) return [];
+  const { features, n_features: many } = description.config;
+  return features ?? Array.from({ length: many }, (_, k) => ({ name: String(k), kind: "gaussian" }));
+}
+
+interface HeadProps {
+  stream: string;
+  description: StreamDescription;
+  state: StreamState;
+  nodes: number;
+}
+
+function Head({ stream, description, state, nodes }: HeadProps): preact.JSX.Element {
+  const flagged = state.tail.filter((row) => row.isAnomaly).length;
+  const { costs } = description;
+  return (
+    <div class="head">
+      <h1>{stream}</h1>
+      <dl class="tiles">
+        <Tile name="samples" value={count(Math.max(description.next_seq - 1, state.tail.at(-1)?.seq ?? 0))} />
+        <Tile name={`flagged of newest ${count(state.tail.length)}`} value={state.tail.length === 0 ? "–" : percent(flagged / state.tail.length)} />
+        <Tile name="threshold" value={number(description.threshold)} />
+        <Tile name="labels" value={count(costs.labels)} />
+        <Tile name="false alarms" value={count(costs.false_alarms)} />
+        <Tile name="misses" value={count(costs.misses)} />
+        <Tile name="nodes" value={count(nodes)} />
+      </dl>
+    </div>
+  );
+}
+
+function Tile({ name, value }: { name: string; value: string }): preact.JSX.Element {
+  return <div class="tile" data-tile={name}><dt>{name}</dt><dd>{value}</dd></div>;
+}
+
+function WarmUp({ description }: { description: StreamDescription }): preact.JSX.Element {
+  const { samples_needed: needed, n_seen: seen } = description;
+  return (
+    <Card title="Warming up" name="warm-up" caption={`${count(needed)} more samples fix the scale of the features; then scores begin.`}>
+      <progress value={seen} max={seen + needed} aria-label="Warm-up">{seen} of {seen + needed}</progress>
+    </Card>
+  );
+}

@@ -1,0 +1,52 @@
+"""The live page's files."""
+
+import re
+
+import pytest
+
+from app.api import page
+from app.api.page import read_assets
+
+
+async def test_the_page_and_what_it_names_are_served(service):
+    answer = await service.http.get("/")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    named = re.findall(r'(?:src|href)="([^"]+)"', answer.text)
+    assert len(named) >= 3
+    for path in named:
+        file = await service.http.get(f"/{path}")
+        assert file.status_code == 200
+        assert file.headers["x-content-type-options"] == "nosniff"
+    assert (await service.http.get("/ui/app.js")).headers["content-type"].startswith("text/javascript")
+
+
+async def test_nothing_from_elsewhere_may_run_in_it(service):
+    headers = (await service.http.get("/")).headers
+    policy = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("path", ["/", "/ui/app.js"])
+async def test_a_browser_that_has_it_is_told_so(service, path):
+    first = await service.http.get(path)
+    assert first.headers["cache-control"] == "no-cache"
+    tag = first.headers["etag"]
+    for asked in (tag, f'"other", {tag}', f"W/{tag}"):
+        again = await service.http.get(path, headers={"If-None-Match": asked})
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    changed = await service.http.get(path, headers={"If-None-Match": '"other"'})
+    assert changed.content == first.content
+
+
+async def test_an_installation_without_it_says_so(service, tmp_path, caplog):
+    service.app.state.assets = read_assets(tmp_path)
+    assert "the live page is not there" in caplog.text
+    problem = await service.refused("GET", "/", 404, "not_found")
+    assert "not built" in problem["detail"]
+
+
+def test_it_is_where_the_package_is():
+    assert page.FOLDER.is_dir()
