@@ -8,11 +8,12 @@ from contextlib import contextmanager
 
 from app.metrics import Metrics, StreamFigures
 from app.settings import Settings
-from app.storage.base import Entry, Fenced, Position, Snapshot, StaleWriter, Store, StoreUnavailable
+from app.storage.base import NO_LABELS, Entry, Fenced, Position, Snapshot, StaleWriter, Store, StoreUnavailable
 from app.streams.clock import Clock
 from app.streams.errors import StreamAppeared, UnknownStream
 from app.streams.leasing import Leases
 from app.streams.ledger import Ledger
+from app.streams.mismatches import Mismatches
 from app.streams.opening import Opening
 from app.streams.state import StreamState, new_state
 from core import Detector, DetectorConfig
@@ -33,7 +34,14 @@ class Session:
     """
 
     def __init__(
-        self, stream: str, store: Store, clock: Clock, settings: Settings, metrics: Metrics, leases: Leases
+        self,
+        stream: str,
+        store: Store,
+        clock: Clock,
+        settings: Settings,
+        metrics: Metrics,
+        leases: Leases,
+        mismatches: Mismatches,
     ) -> None:
         self.stream = stream
         self.store = store
@@ -41,6 +49,7 @@ class Session:
         self.settings = settings
         self.metrics = metrics
         self.leases = leases
+        self.mismatches = mismatches
         self.lock = asyncio.Lock()
         self.users = 0
         self.used_at = clock.monotonic()
@@ -115,7 +124,7 @@ class Session:
         return self._state
 
     def _opening(self) -> Opening:
-        return Opening(self.store, self.stream, self.metrics, self.settings.strict_replay)
+        return Opening(self.store, self.stream, self.metrics, self.mismatches, self.settings.strict_replay)
 
     def _place(self, state: StreamState | None) -> None:
         self._state, self._current = state, True
@@ -168,7 +177,7 @@ class Session:
             self.leases.drop(self.stream)
             raise
 
-    async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes]) -> None:
+    async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
         """Log an event that the engine has taken; only then is it acknowledged."""
         if self._birth is not None:
             await self._bear(self._birth)
@@ -229,4 +238,5 @@ class Session:
             return await self.store.delete(self.stream, self.leases.token(self.stream))
         finally:
             self.forget()
+            self.mismatches.forget(self.stream)
             self._acknowledged = START

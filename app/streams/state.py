@@ -15,7 +15,7 @@ from core.snapshot import decode, encode
 
 KIND = "stream"
 VERSION = 1
-GROWTH, MOST_UNWEIGHED = 8, 128
+GROWTH, MOST_UNWEIGHED = 8, 1024
 """A stream is weighed again when it has seen one in so many samples more, at the latest after so many."""
 
 
