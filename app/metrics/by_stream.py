@@ -24,7 +24,7 @@ GAUGES: Final = (
     OfStream("samples_needed", "samples that the warm-up still needs", "samples_needed"),
     OfStream("score_nats", "score of the newest sample", "score"),
     OfStream("threshold_nats", "threshold that the next score will meet", "threshold"),
-    OfStream("flag_rate", "share of the last 1000 samples or so that were flagged", "flag_rate.mean"),
+    OfStream("flag_rate", "share of the last 1000 samples or so that were flagged", "flag_rate"),
     OfStream("expected_flag_rate", "its expected_anomaly_rate", "expected_flag_rate"),
     OfStream("log_loss_nats", "mean of the last 100 scores or so, as in itan_log_loss_nats", "log_loss"),
     OfStream("usual_log_loss_nats", "that mean over the last hour or so", "usual_log_loss"),

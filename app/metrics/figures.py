@@ -55,13 +55,15 @@ class StreamFigures:
     snapshot_bytes: int = 0
     log_samples: int = 0
     unsaved_events: int = 0
-    flag_rate: RunningMean = field(init=False)
-    recent_scores: RunningMean = field(init=False)
+    flag_rate: float = field(init=False)
+    _flags: RunningMean = field(init=False)
+    _recent_scores: RunningMean = field(init=False)
     _log_loss_as_of: float = 0.0
 
     def __post_init__(self) -> None:
-        self.flag_rate = RunningMean(RECENT_FLAGS, self.expected_flag_rate, TRUSTED)
-        self.recent_scores = RunningMean(RECENT_SCORES)
+        self.flag_rate = self.expected_flag_rate
+        self._flags = RunningMean(RECENT_FLAGS, self.expected_flag_rate, TRUSTED)
+        self._recent_scores = RunningMean(RECENT_SCORES)
 
     def take_scores(self, scores: Sequence[float], thresholds: Sequence[float], flags: int, now: float) -> None:
         """Take in scores and the thresholds that they met, at least one; a score counts no further than BEYOND_NATS.
@@ -70,11 +72,13 @@ class StreamFigures:
         """
         n = len(scores)
         self.score = scores[-1]
-        self.flag_rate.add(flags / n, n)
-        held = [within(min(score, met + BEYOND_NATS)) for score, met in zip(scores, thresholds, strict=True)]
-        self.recent_scores.add(sum(held) / n, n)
-        if self.recent_scores.n == RECENT_SCORES:
-            self._take_log_loss(self.recent_scores.mean, now)
+        self._flags.add(flags / n, n)
+        self.flag_rate = self._flags.mean
+        total = sum(map(min, scores, [met + BEYOND_NATS for met in thresholds]))
+        # scores may be the largest double
+        self._recent_scores.add(max(-FAR_NATS, min(total / n, FAR_NATS)), n)
+        if self._recent_scores.n == RECENT_SCORES:
+            self._take_log_loss(self._recent_scores.mean, now)
 
     def take_costs(self, costs: Costs) -> None:
         """Take in what the decisions on labelled samples turned out to cost."""
@@ -90,8 +94,3 @@ class StreamFigures:
             self.usual_log_loss += (self.log_loss - self.usual_log_loss) * passed
         self.log_loss, self._log_loss_as_of = mean, now
         self.log_loss_rise = mean - self.usual_log_loss
-
-
-def within(nats: float) -> float:
-    """Keep a score where sums of it are finite: it may be the largest double."""
-    return max(-FAR_NATS, min(nats, FAR_NATS))

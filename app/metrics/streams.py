@@ -36,7 +36,7 @@ class StreamsCollector(Collector):
     def _shown(self, written: list[StreamFigures]) -> list[StreamFigures]:
         watched = [figures for figures in written if figures.stream in self.watched]
         others = [figures for figures in written if figures.stream not in self.watched]
-        return watched + nlargest(self._top, others, key=attrgetter("flag_rate.mean"))
+        return watched + nlargest(self._top, others, key=attrgetter("flag_rate"))
 
     def _silence(self) -> Metric:
         text = (

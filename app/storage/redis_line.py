@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
-from redis.backoff import ExponentialBackoff
+from redis.backoff import AbstractBackoff
 from redis.exceptions import ConnectionError as DisconnectedError
 from redis.exceptions import ReadOnlyError
 from redis.exceptions import TimeoutError as SilentError
@@ -20,7 +20,7 @@ class RedisLine:
     past redis-py, whose streams, timeouts and encoders take several times what the command itself does.
     """
 
-    def __init__(self, pool: ConnectionPool, timeout_seconds: float, retries: int, backoff: ExponentialBackoff) -> None:
+    def __init__(self, pool: ConnectionPool, timeout_seconds: float, retries: int, backoff: AbstractBackoff) -> None:
         self._pool, self._timeout_seconds = pool, timeout_seconds
         self._retries, self._backoff = retries, backoff
         self._connection: AbstractConnection | None = None

@@ -19,7 +19,7 @@ from app.storage.redis_line import RedisLine
 DEFAULTS = {"socket_timeout": 2.0, "socket_connect_timeout": 1.0, "max_connections": 16}
 POOL_SECONDS = 5.0
 RETRIES = 1
-LONGEST_PAUSE_SECONDS = 0.2
+PAUSE_SECONDS = 0.2
 PORTS = {"sentinel": 26379, "cluster": 6379}
 
 Words = tuple[Any, ...]
@@ -88,7 +88,7 @@ class CountedBackoff(ExponentialBackoff):
     """The pause before a command is sent again, which counts how often that is."""
 
     def __init__(self) -> None:
-        super().__init__(cap=LONGEST_PAUSE_SECONDS, base=0.05)
+        super().__init__(cap=PAUSE_SECONDS, base=PAUSE_SECONDS / 2)
         self.retries = 0
 
     def compute(self, failures: int) -> float:

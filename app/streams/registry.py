@@ -50,7 +50,7 @@ class Registry:
 
     def count(self) -> int:
         """Count the streams in memory."""
-        return sum(session.figures is not None for session in self._sessions.values())
+        return len(self._sessions) - [session.figures for session in self._sessions.values()].count(None)
 
     def held_bytes(self) -> int:
         """Give the memory of the open streams."""
@@ -71,12 +71,9 @@ class Registry:
 
     def written(self) -> list[StreamFigures]:
         """Give the figures of the streams that are written here."""
-        holds = self.leases.holds
-        return [
-            figures
-            for stream, session in self._sessions.items()
-            if (figures := session.figures) is not None and holds(stream)
-        ]
+        holds = self.leases.holding()
+        found = [session.figures for session in self._sessions.values()]
+        return [figures for figures in found if figures is not None and holds(figures.stream)]
 
     def silent_seconds(self, stream: str) -> float:
         """Give the time since a stream's last sample was learned here; since the start, if none was."""

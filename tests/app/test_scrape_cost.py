@@ -34,7 +34,7 @@ async def test_a_scrape_of_ten_thousand_streams_is_cheap():
         open_streams(service)
         metrics = service.app.state.service.metrics
         seconds = []
-        for _ in range(7):
+        for _ in range(15):
             before = time.process_time()
             text = metrics.text().decode()
             seconds.append(time.process_time() - before)

@@ -130,7 +130,7 @@ async def test_the_time_is_the_timestamp_or_that_of_arrival(service):
 
 async def test_reading_opens_no_stream(filled):
     store = filled.store
-    await filled.registry.save(filled.registry._sessions["s"], close=True)
+    await filled.registry.save(filled.registry._sessions["s"], closing="room")
     assert filled.registry.count() == 0
     for path in ("history?values=true", "review"):
         await filled.accepted("GET", f"/streams/s/{path}")
@@ -217,7 +217,7 @@ async def test_streams_in_short_say_the_same_open_and_closed(filled):
     assert opened["threshold"] == full["threshold"]
     assert (opened["labels"], opened["misses"] + opened["true_alarms"]) == (1, 1)
     assert opened["newest_time"] == filled.clock.wall
-    await filled.registry.save(filled.registry._sessions["s"], close=True)
+    await filled.registry.save(filled.registry._sessions["s"], closing="room")
     (closed,) = (await filled.accepted("GET", "/streams?details=true"))["streams"]
     assert closed == opened
 
@@ -233,7 +233,7 @@ async def test_a_stream_of_another_worker_counts_what_its_log_holds():
 
 async def test_a_damaged_stream_is_named_in_the_list_and_spoils_nothing(filled):
     await filled.observe(blobs(5), stream="t")
-    await filled.registry.save(filled.registry._sessions["s"], close=True)
+    await filled.registry.save(filled.registry._sessions["s"], closing="room")
     stored = filled.store._streams["s"]
     stored.snapshot = type(stored.snapshot)(stored.snapshot.position, b"damaged")
     first, second = (await filled.accepted("GET", "/streams?details=true"))["streams"]
