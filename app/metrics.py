@@ -46,6 +46,7 @@ class Metrics:
         )
         self.open_streams = self._gauge("open_streams", "streams in memory")
         self.open_stream_bytes = self._gauge("open_stream_bytes", "memory that the open streams take")
+        self.watchers = self._gauge("watchers", "event streams that are being sent")
         self.snapshot_age = self._gauge(
             "snapshot_age_seconds", "age of the oldest change that no snapshot holds; 0 if none"
         )

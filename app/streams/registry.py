@@ -38,6 +38,7 @@ class Registry:
         self._stopping = False
         self._held_bytes = 0
         self._making_room = asyncio.Lock()
+        metrics.watchers.set_function(self.listeners.__len__)
         metrics.watch(self.count, self.held_bytes, self.oldest_unsaved_seconds)
 
     def count(self) -> int:
