@@ -36,7 +36,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     """Make the service; OpenBindRefused or InvalidKeys if it would not be safe to start."""
     settings.refuse_open_bind()
     clock = clock or Clock()
-    keys = KeyRing.parse(settings.api_keys.get_secret_value(), clock.now)
+    keys = KeyRing.parse(settings.api_keys.get_secret_value(), clock.now, settings.hosts)
     metrics = Metrics(installed_version(), watched=settings.watched_streams, top=settings.metrics_top_streams)
     store = store or open_store(settings.store, settings.durability)
     registry = Registry(store, settings, clock, metrics)

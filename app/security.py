@@ -10,6 +10,7 @@ from time import time
 
 from starlette.requests import Request
 
+from app.hosts import ANY_HOST, Hosts
 from app.tickets import csrf_token, holds, issue
 
 KEY = re.compile(r"[!-+\--9;-~]+")  # printable ASCII without blank, comma and colon
@@ -88,15 +89,16 @@ class Grant:
 class KeyRing:
     """All keys of the service; an empty ring asks for none."""
 
-    def __init__(self, grants: Iterable[Grant], now: Callable[[], float] = time) -> None:
+    def __init__(self, grants: Iterable[Grant], now: Callable[[], float] = time, hosts: Hosts = ANY_HOST) -> None:
         self._grants = tuple(grants)
         self._now = now
+        self._hosts = hosts
 
     @classmethod
-    def parse(cls, text: str, now: Callable[[], float] = time) -> "KeyRing":
+    def parse(cls, text: str, now: Callable[[], float] = time, hosts: Hosts = ANY_HOST) -> "KeyRing":
         """Read `key[:scopes[:streams]]` entries: scopes joined by +, streams one id or a prefix and *."""
         entries = text.split(",") if text.strip() else []
-        return cls((parse_grant(entry.strip(), place) for place, entry in enumerate(entries, start=1)), now)
+        return cls((parse_grant(entry.strip(), place) for place, entry in enumerate(entries, start=1)), now, hosts)
 
     @property
     def are_required(self) -> bool:
@@ -128,7 +130,8 @@ class KeyRing:
         return tuple(grant for grant in self._grants if holds(ticket, grant.digest, now))
 
     def permit(self, request: Request, scope: Scope, stream: str | None = None) -> None:
-        """Raise CrossSite, Unauthenticated, CsrfTokenNeeded or Forbidden unless the request may do this."""
+        """Raise the reason why a request may not do this, if there is one."""
+        self._hosts.check(request.headers.get("host", ""))
         refuse_cross_site(request, scope)
         held = self.held_by(request)
         if held is None:

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.hosts import ANY, Hosts
 from app.storage.base import Durability
 
 Count = Annotated[int, Field(ge=1)]
@@ -50,6 +51,12 @@ class Settings(BaseSettings):
     )
     session_seconds: int = Field(
         43_200, ge=1, le=31_536_000, description="how long a browser stays signed in to the live page"
+    )
+    allowed_hosts: str = Field(
+        "",
+        max_length=4096,
+        description="comma separated names that requests may bear, * for any; empty: without keys on loopback only"
+        " localhost and addresses, else any",
     )
     allow_open: bool = Field(False, description="allow listening on a non-loopback address without keys")
     auto_create: bool = Field(True, description="create a stream at its first observe")
@@ -99,6 +106,13 @@ class Settings(BaseSettings):
     def horizon_samples(self) -> int:
         """Give the label horizon in samples, less by default where the log is held in memory by a Redis."""
         return self.label_horizon_samples or (100_000 if self.store.startswith(("redis", "unix")) else 1_000_000)
+
+    @property
+    def hosts(self) -> Hosts:
+        """Give the names that requests may bear."""
+        names = [name.strip() for name in self.allowed_hosts.split(",") if name.strip()]
+        is_guarded = bool(self.api_keys.get_secret_value().strip()) or not is_loopback(self.host)
+        return Hosts(names or ([ANY] if is_guarded else []))
 
     def refuse_open_bind(self) -> None:
         """Raise OpenBindRefused when strangers could reach a service that asks for no key."""

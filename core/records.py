@@ -1,6 +1,9 @@
 """Records: what a label that comes hours later needs to know of its sample."""
 
+from collections.abc import Sequence
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from struct import Struct
 from typing import Any, Final
 
@@ -165,20 +168,15 @@ class Records:
     @classmethod
     def from_bytes(cls, blob: bytes) -> "Records":
         """The inverse of to_bytes; InvalidSnapshot for anything else."""
-        if not blob.startswith(MAGIC) or len(blob) < _HEADER.size + DIGEST_BYTES:
-            raise InvalidSnapshot("it does not begin with the mark of records")
-        body, checksum = blob[:-DIGEST_BYTES], blob[-DIGEST_BYTES:]
-        if digest(body) != checksum:
-            raise InvalidSnapshot("its checksum does not match: it is damaged or cut short")
-        _, version, *shape = _HEADER.unpack_from(body)
-        if version != VERSION:
-            raise InvalidSnapshot(f"its version is {version}; this program reads version {VERSION}")
-        kind = row_type(*shape)
-        if (len(body) - _HEADER.size) % kind.itemsize:
-            raise InvalidSnapshot("its rows do not fit their layout")
-        rows = np.frombuffer(body, kind, offset=_HEADER.size).copy()
-        _check_ranges(rows)
-        return cls(rows)
+        return cls(_checked_rows(*_opened(blob)))
+
+    @classmethod
+    def all_from_bytes(cls, blobs: Sequence[bytes]) -> "Records":
+        """Several Records of one stream as one; of many short ones most of the time would go into their checks."""
+        parts = []
+        for kind, together in groupby(map(_opened, blobs), itemgetter(0)):
+            parts.append(cls(_checked_rows(kind, b"".join(rows for _, rows in together))))
+        return parts[0] if len(parts) == 1 else cls.concatenate(parts)
 
     def note_learned(self, chosen: IntArray | slice, examined: Examined, ordinal: int) -> None:
         """Write the receipts of the chosen records, which the model learns as numbers from ordinal on."""
@@ -208,6 +206,28 @@ class Records:
         altered = row["learned"].size > 0 and not np.isnan(row["learned"]).any()
         learned, spread = (row["learned"], row["spread"]) if altered else (scaled, np.zeros_like(scaled))
         return Receipt(int(row["ordinal"]), moment, learned, spread, left)
+
+
+def _opened(blob: bytes) -> tuple[np.dtype[Any], bytes]:
+    """The layout and the bytes of the rows."""
+    if not blob.startswith(MAGIC) or len(blob) < _HEADER.size + DIGEST_BYTES:
+        raise InvalidSnapshot("it does not begin with the mark of records")
+    body, checksum = blob[:-DIGEST_BYTES], blob[-DIGEST_BYTES:]
+    if digest(body) != checksum:
+        raise InvalidSnapshot("its checksum does not match: it is damaged or cut short")
+    _, version, *shape = _HEADER.unpack_from(body)
+    if version != VERSION:
+        raise InvalidSnapshot(f"its version is {version}; this program reads version {VERSION}")
+    kind = row_type(*shape)
+    if (len(body) - _HEADER.size) % kind.itemsize:
+        raise InvalidSnapshot("its rows do not fit their layout")
+    return kind, body[_HEADER.size :]
+
+
+def _checked_rows(kind: np.dtype[Any], body: bytes) -> NDArray[Any]:
+    rows = np.frombuffer(body, kind).copy()
+    _check_ranges(rows)
+    return rows
 
 
 def _check_ranges(rows: NDArray[Any]) -> None:

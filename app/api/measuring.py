@@ -20,15 +20,17 @@ class Measured:
             return
         status = 500  # what a request ends with when it raises before it answers
         start = perf_counter()
+        answered_at: float | None = None
 
         async def note_status(message: Message) -> None:
-            nonlocal status
+            nonlocal status, answered_at
             if message["type"] == "http.response.start":
-                status = message["status"]
+                # an event stream goes on for hours after it
+                status, answered_at = message["status"], perf_counter()
             await send(message)
 
         try:
             await self._app(scope, receive, note_status)
         finally:
             route = getattr(scope.get("route"), "path", OTHER)
-            self._metrics.answered(route, scope["method"], status, perf_counter() - start)
+            self._metrics.answered(route, scope["method"], status, (answered_at or perf_counter()) - start)

@@ -15,6 +15,7 @@ from app.api.queries import InvalidQuery
 from app.api.routing import PROBLEM
 from app.api.schemas import Problem
 from app.api.service import service_of
+from app.hosts import UnknownHost
 from app.security import CrossSite, CsrfTokenNeeded, Forbidden, Unauthenticated
 from app.storage.base import Fenced, LeaseHeld, StaleWriter, StoreCorrupt, StoreError, StoreUnavailable, StreamNotFound
 from app.streams.errors import (
@@ -54,6 +55,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     BodyTooLarge: (413, "body_too_large", "The body is too long"),
     TooMany: (413, "too_many", "The request holds too much"),
     UnsupportedMedia: (415, "unsupported_media_type", "The body is of a kind that is not read here"),
+    UnknownHost: (421, "unknown_host", "The service does not answer to this name"),
     InvalidBody: (422, "invalid_body", "The body has another form than it must"),
     InvalidSamples: (422, "invalid_samples", "The samples do not fit"),
     InvalidObservation: (422, "invalid_samples", "The samples do not fit"),
@@ -127,6 +129,8 @@ def problem(status: int, code: str, title: str, detail: str, error: Exception) -
             document.field, document.value, document.limit = located(error), shorten(error.value), error.limit
         case Refused() | UnknownStream() | UnknownSample() | StreamExists() | InvalidConfig():
             document.field, document.value, document.limit = error.field, shorten(error.value), error.limit
+        case UnknownHost():
+            document.field, document.value, document.limit = "host", shorten(error.host), "a name in ITAN_ALLOWED_HOSTS"
         case InvalidSnapshot():
             document.field, document.value, document.limit = "body", None, f"an export of this service: {error.reason}"
         case NotReady():

@@ -109,6 +109,7 @@ class Metrics:
         self.open_streams = self._gauge("open_streams", "streams in memory")
         self.open_stream_bytes = self._gauge("open_stream_bytes", "memory that the open streams take")
         self.memory_budget = self._gauge("memory_budget_bytes", "memory that the open streams may take")
+        self.watchers = self._gauge("watchers", "event streams that are being sent")
         self.leases_held = self._gauge(
             "leases_held", "streams that this worker has leased; 0 on a store of one process"
         )
@@ -161,6 +162,7 @@ class Metrics:
         self.open_streams.set_function(source.count)
         self.open_stream_bytes.set_function(source.held_bytes)
         self.snapshot_age.set_function(source.oldest_unsaved_seconds)
+        self.watchers.set_function(source.watchers)
         self.leases_held.set_function(source.leases_held)
         self.memory_budget.set(memory_budget_bytes)
         self.snapshot_due.set(snapshot_due_seconds)

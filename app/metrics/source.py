@@ -17,6 +17,9 @@ class Source(Protocol):
     def oldest_unsaved_seconds(self) -> float:
         """Give the age of the oldest change that no snapshot holds."""
 
+    def watchers(self) -> int:
+        """Count the event streams that are being sent."""
+
     def leases_held(self) -> int:
         """Count the streams that are leased."""
 
@@ -41,6 +44,9 @@ class NoStreams:
 
     def oldest_unsaved_seconds(self) -> float:
         return 0.0
+
+    def watchers(self) -> int:
+        return 0
 
     def leases_held(self) -> int:
         return 0

@@ -98,6 +98,11 @@ class Entry:
     first_seq: int | None = None
     ids: tuple[str, ...] = ()
 
+    @property
+    def n_samples(self) -> int:
+        """Give the number of samples of a batch; 0 for a label event."""
+        return 0 if self.first_seq is None else self.position.seq - self.first_seq + 1
+
     def holds(self, seq: int) -> bool:
         """Tell whether the sample is in this batch."""
         return self.first_seq is not None and self.first_seq <= seq <= self.position.seq

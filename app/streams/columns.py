@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain, repeat
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from app.storage.base import Entry
-from app.streams.events import BatchEvent, read_records
+from app.streams.events import read_all_records, read_batch
 from app.streams.samples import Matrix
 
 
@@ -42,13 +43,6 @@ class Columns:
         """Put parts of one stream together."""
         return cls(*map(np.concatenate, zip(*(part._columns() for part in parts), strict=True)))
 
-    @classmethod
-    def blank(cls, n_features: int) -> Self:
-        """Give no samples."""
-        nothing, none = np.zeros(0), np.zeros(0, np.int64)
-        ids, flags, labels = np.zeros(0, object), np.zeros(0, np.bool_), np.zeros(0, np.int8)
-        return cls(none, ids, nothing, nothing, nothing, flags, labels, np.zeros((0, n_features)))
-
     def labelled(self, labels: dict[int, int]) -> Self:
         """Give the samples with these labels, by seq."""
         if not labels:
@@ -57,10 +51,12 @@ class Columns:
         return replace(self, label=np.array(label, np.int8))
 
 
-def batch_columns(entry: Entry, event: BatchEvent) -> Columns:
-    """Give the samples of a batch as they were answered: no label has come for them yet."""
-    records = read_records(event.records)
-    ids = np.array(entry.ids or [""] * len(records), dtype=object)
-    time = np.where(np.isnan(records.time), event.at, records.time)
+def batch_columns(entries: Sequence[Entry]) -> Columns:
+    """Give the samples of batches that follow each other as they were answered: no label has come for them yet."""
+    events = [read_batch(entry.body) for entry in entries]
+    records = read_all_records([event.records for event in events])
+    lengths = [entry.n_samples for entry in entries]
+    ids = chain.from_iterable(entry.ids or repeat("", n) for entry, n in zip(entries, lengths, strict=True))
+    time = np.where(np.isnan(records.time), np.repeat([event.at for event in events], lengths), records.time)
     said = (records.score, records.threshold, records.is_anomaly)
-    return Columns(records.seq, ids, time, *said, np.zeros(len(records), np.int8), records.x)
+    return Columns(records.seq, np.array(list(ids), object), time, *said, np.zeros(len(records), np.int8), records.x)

@@ -84,6 +84,22 @@ def read_records(blob: bytes) -> Records:
         raise UnreadableEvent(str(error)) from error
 
 
+def read_all_records(blobs: Sequence[bytes]) -> Records:
+    """Read the records of several events of one stream as one, or raise UnreadableEvent."""
+    try:
+        return Records.all_from_bytes(blobs)
+    except InvalidSnapshot as error:
+        raise UnreadableEvent(str(error)) from error
+
+
+def read_batch(body: bytes) -> BatchEvent:
+    """Read an event that is a batch, or raise UnreadableEvent."""
+    event = read_event(body)
+    if not isinstance(event, BatchEvent):
+        raise UnreadableEvent("an event of labels where the log says that a batch is")
+    return event
+
+
 def read_timestamps(event: BatchEvent) -> npt.NDArray[np.float64] | None:
     """Give the timestamps of a batch that came with some."""
     return np.frombuffer(event.timestamps, dtype="<f8") if event.timestamps else None

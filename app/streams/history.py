@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from app.storage.base import Entry, Position, Snapshot, Store
 from app.streams.columns import Columns, batch_columns
 from app.streams.errors import UnknownStream
-from app.streams.events import BatchEvent, read_event, read_records
+from app.streams.events import read_all_records
 from app.streams.paging import pages
-from app.streams.stepping import slices
 from app.streams.thinning import Thinning
 
 MOST_SCANNED = 20_000
@@ -73,20 +72,17 @@ async def history(log: Log, first: int | None, last: int | None, points: int) ->
 
 def samples_in(entries: list[Entry], first: int, last: int) -> Columns | None:
     """Give the samples of a range in these entries; None if there are none."""
-    parts = []
-    for entry in entries:
-        if entry.first_seq is not None and entry.first_seq <= last:
-            event = read_event(entry.body)
-            assert isinstance(event, BatchEvent)  # first_seq is that of a batch
-            rows = batch_columns(entry, event)
-            parts.append(rows[max(0, first - entry.first_seq) : last - entry.first_seq + 1])
-    return Columns.joined(parts) if parts else None
+    batches = [entry for entry in entries if entry.first_seq is not None and entry.first_seq <= last]
+    if not batches:
+        return None
+    rows = batch_columns(batches)
+    return rows[(rows.seq >= first) & (rows.seq <= last)]
 
 
 async def labels_of(store: Store, stream: str, seqs: list[int]) -> dict[int, int]:
     """Give the present labels of those samples that have one."""
-    bodies = await store.find_labels(stream, seqs)
-    labelled, found = list(bodies), dict[int, int]()
-    async for part in slices(len(labelled)):
-        found.update((seq, int(read_records(bodies[seq]).label[0])) for seq in labelled[part])
-    return found
+    bodies = list((await store.find_labels(stream, seqs)).values())
+    if not bodies:
+        return {}
+    labelled = read_all_records(bodies)
+    return dict(zip(labelled.seq.tolist(), labelled.label.tolist(), strict=True))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from app.streams.columns import Columns, batch_columns
 from app.streams.errors import UnknownSample
-from app.streams.events import BatchEvent, read_event
+from app.streams.events import read_batch
 from app.streams.explaining import Explained, explained_of
 from app.streams.history import labels_of
 from app.streams.samples import feature_names
@@ -42,10 +42,7 @@ async def inspect(session: Session, seq: int) -> Inspected:
 async def logged(session: Session, seq: int) -> tuple[Columns, Explained | None]:
     """Give what the log says of a sample, its label too, and the explanation given then."""
     for entry in await session.store.entries_holding(session.stream, [seq]):
-        event = read_event(entry.body)
-        if isinstance(event, BatchEvent) and entry.first_seq is not None:
-            labels = await labels_of(session.store, session.stream, [seq])
-            rows = batch_columns(entry, event)
-            place = seq - entry.first_seq
-            return rows[place : place + 1].labelled(labels), event.explained.get(seq)
+        rows = batch_columns([entry])
+        labels = await labels_of(session.store, session.stream, [seq])
+        return rows[rows.seq == seq].labelled(labels), read_batch(entry.body).explained.get(seq)
     raise UnknownSample(seq)

@@ -6,7 +6,7 @@ import msgspec
 
 from app.storage.base import MAX_SEQ, Position, Snapshot, Store, StoreCorrupt
 from app.streams.columns import batch_columns
-from app.streams.events import BatchEvent, UnreadableEvent, read_event
+from app.streams.events import UnreadableEvent
 from app.streams.registry import Registry
 from app.streams.state import StreamState
 from core import InvalidSnapshot
@@ -73,5 +73,4 @@ def summary(stream: str, state: StreamState, newest_seq: int, time: float | None
 async def newest_time(store: Store, stream: str, head: Position) -> float | None:
     """Give the time of the newest sample that the log holds."""
     entries = await store.entries(stream, Position(head.seq - 1, MAX_SEQ), 1)
-    event = read_event(entries[0].body) if entries else None
-    return float(batch_columns(entries[0], event).time[-1]) if isinstance(event, BatchEvent) else None
+    return float(batch_columns(entries).time[-1]) if entries and entries[0].first_seq is not None else None

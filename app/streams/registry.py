@@ -61,6 +61,10 @@ class Registry:
         times = [session.unsaved_since for session in self._sessions.values() if session.unsaved_since is not None]
         return self._clock.monotonic() - min(times) if times else 0.0
 
+    def watchers(self) -> int:
+        """Count the event streams that are being sent."""
+        return len(self.listeners)
+
     def leases_held(self) -> int:
         """Count the streams that are leased."""
         return self.leases.count()

@@ -8,7 +8,7 @@ from itertools import groupby
 from app.storage.base import Entry, Position, Store, StoreUnavailable
 from app.streams.columns import Columns, batch_columns
 from app.streams.errors import UnknownStream
-from app.streams.events import BatchEvent, Label, read_event, read_records
+from app.streams.events import BatchEvent, Label, UnreadableEvent, read_event, read_records
 from app.streams.listening import Bell
 from app.streams.paging import pages
 from app.streams.registry import Registry
@@ -165,18 +165,16 @@ class Tail:
     def _samples(self, entries: Sequence[Entry]) -> NewSamples:
         first, last = self._position.seq + 1, entries[-1].position.seq
         thinning = Thinning(first, last, MOST_ROWS)
-        for entry in entries:
-            event = read_event(entry.body)
-            assert isinstance(event, BatchEvent)
-            rows = batch_columns(entry, event)
-            thinning.add(rows[rows.seq >= first])
+        rows = batch_columns(entries)
+        thinning.add(rows[rows.seq >= first])
         kept = thinning.rows()
         assert kept is not None
         return NewSamples(entries[-1].position, kept, thinning.is_thinned)
 
     def _labels(self, entry: Entry) -> NewLabels:
         event = read_event(entry.body)
-        assert not isinstance(event, BatchEvent)
+        if isinstance(event, BatchEvent):
+            raise UnreadableEvent("a batch where the log says that labels are")
         state = self._registry.peek(self._stream)
         is_newest = state is not None and state.position == entry.position
         threshold = state.detector.threshold if state is not None and is_newest else None

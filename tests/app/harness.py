@@ -79,7 +79,7 @@ class Service:
         self.registry = self.app.state.service.registry
         transport = httpx2.ASGITransport(self.app, raise_app_exceptions=False)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self.http = httpx2.AsyncClient(transport=transport, base_url="http://itan", headers=headers)
+        self.http = httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:

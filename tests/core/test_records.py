@@ -164,3 +164,16 @@ def test_a_boolean_of_two_is_refused():
 def test_a_row_is_small():
     """Memory of the label horizon: a plain record of 8 features and 127 nodes stays below 200 bytes."""
     assert row_type(8, 0, 0).itemsize < 200
+
+
+def test_many_are_read_as_one_by_one():
+    model, X = detector(2), clusters(400, 2)
+    blobs = [model.observe(X[i : i + n]).records.to_bytes() for i, n in [(0, 1), (1, 1), (2, 200), (202, 198)]]
+    together = Records.all_from_bytes(blobs)
+    one_by_one = [Records.from_bytes(blob) for blob in blobs]
+    for name in ("seq", "x", "score", "threshold", "is_anomaly", "ready", "label", "time"):
+        expected = np.concatenate([getattr(records, name) for records in one_by_one])
+        np.testing.assert_array_equal(getattr(together, name), expected)
+    for damaged in (blobs[1][:-1], blobs[1][:-1] + b"\x00", b""):
+        with pytest.raises(InvalidSnapshot):
+            Records.all_from_bytes([blobs[0], damaged])

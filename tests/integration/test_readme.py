@@ -45,8 +45,12 @@ def test_the_examples_run_in_order(tmp_path: Path) -> None:
     assert json.loads(answers[0]) == json.loads(ANSWER[1])
     assert json.loads(answers[1])["outcomes"]["applied"] == 2
     assert json.loads(answers[2])["samples_needed"] == 30
-    assert "itan_samples_total" in answers[-2]
-    assert "explanation_note" in answers[-1]
+    assert "itan_samples_total" in answers[-6]
+    assert "explanation_note" in answers[-5]
+    assert json.loads(answers[-4])["streams"][0]["readable"]
+    assert json.loads(answers[-3])["seq"] == [1]
+    assert json.loads(answers[-2])["values"] == {"cpu": 0.31, "latency_ms": 60}
+    assert json.loads(answers[-1])["samples"] == []
 
 
 def test_every_setting_is_listed_with_its_default() -> None:

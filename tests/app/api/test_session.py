@@ -131,7 +131,7 @@ async def test_another_site_signs_nobody_in_or_out(guarded, method):
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_the_cookie_is_for_us_alone(guarded, scheme):
-    answer = await guarded.http.post(f"{scheme}://itan/session", json={"key": "all"})
+    answer = await guarded.http.post(f"{scheme}://localhost/session", json={"key": "all"})
     morsel = SimpleCookie(answer.headers["set-cookie"])[COOKIE]
     assert morsel["httponly"]
     assert morsel["samesite"].lower() == "strict"
