@@ -60,6 +60,7 @@ class GaussianNodes(NodeDensities):
         self._precision = np.zeros((0, m, m))
         self._log_volume = np.zeros(0)
         self._i, self._j = np.triu_indices(m)
+        self._is_square = (self._i == self._j).astype(float)
         self._partial: dict[bytes, tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = {}
 
     def update(self, statistics: Statistics, prior: Prior, nodes: IntArray) -> None:
@@ -158,14 +159,12 @@ class GaussianNodes(NodeDensities):
         self._peak = self._log_peak(self._log_volume, len(self._center))
         from_center = self.mean - self._center
         pull = np.matmul(self._precision, from_center[:, :, None])[:, :, 0]
-        twice = np.where(self._i == self._j, 1.0, 2.0)
-        products = self._precision[:, self._i, self._j] * twice
-        length = (self._i == self._j).astype(float)
+        products = self._precision[:, self._i, self._j] * (2.0 - self._is_square)
         self._coefficients = np.zeros((len(self._i) + len(self._center) + 1, len(self.mean) + 1))
-        self._coefficients[: len(self._i), :-1], self._coefficients[: len(self._i), -1] = products.T, length
+        self._coefficients[: len(self._i), :-1], self._coefficients[: len(self._i), -1] = products.T, self._is_square
         self._coefficients[len(self._i) : -1, :-1] = -2.0 * pull.T
         self._coefficients[-1, :-1] = (pull * from_center).sum(1)
-        self._near = NEAR / self._precision[:, range(len(self._center)), range(len(self._center))].max()
+        self._near = NEAR / np.einsum("nii->ni", self._precision).max()
         self._edges: dict[float, float] = {}
         self._partial.clear()
 
