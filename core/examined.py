@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray
 
@@ -37,7 +38,11 @@ class Examined:
 
     def rows(self, chosen: Any) -> "Examined":
         """The chosen rows (a slice, mask or index array)."""
-        return Examined(*(getattr(self, name)[chosen] for name in self.__slots__))
+        return Examined(*(column[chosen] for column in self.columns()))
+
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """All that there is of the samples, in the order above."""
+        return self.Z, self.log_density, self.time, self.learned, self.spread, self.left
 
 
 class Round:
@@ -59,7 +64,7 @@ class Round:
             self._rows = examined
             return
         if self._rows is None:
-            arrays = (getattr(examined, name) for name in Examined.__slots__)
-            self._rows = Examined(*(np.zeros((size, *a.shape[1:]), a.dtype) for a in arrays))
-        for name in Examined.__slots__:
-            getattr(self._rows, name)[begin : self.n] = getattr(examined, name)
+            self._rows = Examined(*(np.zeros((size, *a.shape[1:]), a.dtype) for a in examined.columns()))
+        here = slice(begin, self.n)
+        for column, part in zip(self._rows.columns(), examined.columns(), strict=True):
+            column[here] = part

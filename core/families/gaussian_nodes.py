@@ -100,7 +100,10 @@ class GaussianNodes(NodeDensities):
         return np.broadcast_to(variance, (*squared.shape, variance.shape[1]))
 
     def log_density(self, X: FloatArray) -> FloatArray:
-        return by_chunks(X, lambda x: self._log_kernel(self._squared_distance(x), self._peak, x.shape[1]))
+        return by_chunks(X, self._log_density)
+
+    def _log_density(self, X: FloatArray) -> FloatArray:
+        return self._log_kernel(self._squared_distance(X), self._peak, X.shape[1])
 
     def conditional(self, X: FloatArray, missing: BoolArray) -> Conditional:
         whitening, peak, gain, variance = self._given_the_rest(missing)
