@@ -5,7 +5,6 @@ the sample is known when it is scored. At the round's end all its samples are le
 of learned samples alone, never by how a caller cut its batches; a round of one sample is the paper's algorithm.
 """
 
-from dataclasses import dataclass
 from math import isnan, sqrt
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from core.arrays import BoolArray, FloatArray
 from core.config import DetectorConfig
 from core.errors import InvalidSnapshot
+from core.examined import Examined, Round
 from core.families.base import NodeDensities
 from core.forgetting import Forgetting
 from core.growth.base import Growth
@@ -35,35 +35,6 @@ one outlier of 1e15 does not blind the model."""
 _LARGEST_SAMPLE: Final = 1e101
 
 
-@dataclass(slots=True)
-class Examined:
-    """What the frozen model says of n samples, and what will be learned of them.
-
-    log_density (n, N); time (n,): timestamps, NaN if there are none; learned (n, m): the sample as it enters the
-    statistics, Z itself where nothing is altered; spread (n, m): the variance of what was imputed; left (n, w): what a
-    receipt must keep of the tree's 2-means.
-    """
-
-    Z: FloatArray
-    log_density: FloatArray
-    time: FloatArray
-    learned: FloatArray
-    spread: FloatArray
-    left: BoolArray
-
-    @property
-    def altered(self) -> BoolArray:
-        """Which samples are not learned as they are, (n,): drawn in or imputed (NaN differs from what fills it)."""
-        if self.learned is self.Z:
-            return np.zeros(len(self.Z), bool)
-        different: BoolArray = (self.learned != self.Z).any(1)
-        return different
-
-    def rows(self, chosen: Any) -> "Examined":
-        """The chosen rows (a slice, mask or index array)."""
-        return Examined(*(getattr(self, name)[chosen] for name in self.__slots__))
-
-
 class DensityModel:
     """Density over scaled samples Z (n, m); NaN stands for a missing feature."""
 
@@ -78,8 +49,7 @@ class DensityModel:
             else EvidenceGrowth(config, self.nodes, self._forgetting)
         )
         self._reach = sqrt(config.n_features) + REACH if config.profile != "paper" else None
-        self._pending: list[Examined] = []
-        self._n_pending = 0
+        self._round = Round()
         self._labelled: LabelledSamples | None = None
         self._log_weights: FloatArray | None = None
 
@@ -130,13 +100,17 @@ class DensityModel:
     @property
     def room(self) -> int:
         """How many more samples the present round takes, at least one."""
+        return self._round_size - self._round.n
+
+    @property
+    def _round_size(self) -> int:
         size = int(self._forgetting.memory(self.n_learned) * self.config.round_growth)
-        return min(max(size, 1), self.config.max_round) - self._n_pending
+        return min(max(size, 1), self.config.max_round)
 
     @property
     def next_ordinal(self) -> int:
         """The number, among the learned samples, of the next one."""
-        return self.n_learned + self._n_pending + 1
+        return self.n_learned + self._round.n + 1
 
     def log_density(self, Z: FloatArray) -> FloatArray:
         """log p of each sample, (n,): ITAN eq. mixture in the log domain. Pure."""
@@ -146,22 +120,22 @@ class DensityModel:
         """Score samples by the frozen model, and see how it would learn them. Pure."""
         log_density, filled, spread = self._impute(Z)
         learned = filled if self._reach is None else self.densities.drawn_in(filled, log_density, self._reach)
-        self._bound(spread)
+        if filled is not Z:
+            self._bound(spread)
         return Examined(Z, log_density, time, learned, spread, self._growth.sides(learned))
 
     def learn(self, examined: Examined) -> None:
         """Take samples, at most as many as there is room for, into the round; learn it when it is full."""
-        self._pending.append(examined)
-        self._n_pending += len(examined.Z)
-        if self.room <= 0:
+        size = self._round_size
+        self._round.add(examined, size)
+        if self._round.n >= size:
             self.end_round()
 
     def end_round(self) -> None:
         """Learn what is pending: weights first, by the densities before, then statistics and splits."""
-        if self._n_pending == 0:
+        batch, self._round = self._round.samples, Round()
+        if batch is None:
             return
-        batch = self._pending[0] if len(self._pending) == 1 else _concatenated(self._pending)
-        self._pending, self._n_pending = [], 0
         shares = self.mixture.shares(batch.log_density)
         self._growth.weigh(shares)
         self.mixture.learn(shares)
@@ -214,7 +188,7 @@ class DensityModel:
 
     def _impute(self, Z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Expected log densities (n, N), and samples with what is missing filled in, and the variance of that."""
-        if not isnan(float(Z.sum())):  # one missing feature is enough to make it so
+        if not isnan(np.vdot(Z, Z)):  # one missing feature is enough to make it so
             return self.densities.log_density(Z), Z, np.zeros(Z.shape)
         missing = np.isnan(Z)
         incomplete = missing.any(1)
@@ -230,7 +204,7 @@ class DensityModel:
 
     def _bound(self, spread: FloatArray) -> None:
         """Keep the variance of what was imputed to the reach too: beside a known 1e15 it would be 1e28."""
-        if self._reach is not None and spread.any():
+        if self._reach is not None:
             root = self.nodes.covariance(np.zeros(1, np.int64))[0]
             block = self.nodes.layout.block
             most = self._reach**2 * (root if root.ndim == 1 else np.diag(root))
@@ -247,11 +221,11 @@ class DensityModel:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
-        pending = self._pending or [self._none()]
+        pending = self._round.samples or self.examine(np.zeros((0, self.config.n_features)), np.zeros(0))
         arrays: dict[str, NDArray[Any]] = {
             "progress": np.array([self.n_learned]),
-            "pending": np.concatenate([e.Z for e in pending]),
-            "pending_time": np.concatenate([e.time for e in pending]),
+            "pending": pending.Z,
+            "pending_time": pending.time,
             "clock": np.array([max(self._forgetting.now, -LARGEST)]),
         }
         return arrays | self.nodes.state() | self._growth.state()
@@ -266,14 +240,18 @@ class DensityModel:
         self._log_weights = None
         pending = take(arrays, "pending", np.float64, (-1, self.config.n_features))
         time = take(arrays, "pending_time", np.float64, (len(pending),))
-        self._pending, self._n_pending = [], len(pending)
+        self._round = Round()
         self._check(pending, time)
         if len(pending):
-            self._pending = [self.examine(pending, time)]
+            self._round.add(self.examine(pending, time), self._round_size)
 
     def _check(self, pending: FloatArray, time: FloatArray) -> None:
         """InvalidSnapshot for what no learning leads to; a round without room would never end."""
-        if not (0 <= self.n_learned < 2**53 and self.room > 0 and self.tree.n_nodes <= self.config.max_nodes):
+        if not (
+            0 <= self.n_learned < 2**53
+            and len(pending) < self._round_size
+            and self.tree.n_nodes <= self.config.max_nodes
+        ):
             raise InvalidSnapshot("its progress is not that of a model")
         for name, array in (self.nodes.state() | self._growth.state()).items():
             if (np.abs(array) > _bound_of(name)).any():
@@ -284,14 +262,7 @@ class DensityModel:
         if (np.abs(clock) > LATEST).any() or self._growth.newest > self.n_learned:
             raise InvalidSnapshot("its clock or its samples are ahead of it")
 
-    def _none(self) -> Examined:
-        return self.examine(np.zeros((0, self.config.n_features)), np.zeros(0))
-
 
 def _bound_of(name: str) -> float:
     """What the numbers in an array of a state cannot exceed."""
     return _LARGEST_SAMPLE if name.endswith(("_mean", "_x", "_normal", "_offset", "_sum")) else LARGEST
-
-
-def _concatenated(parts: list[Examined]) -> Examined:
-    return Examined(*(np.concatenate([getattr(p, name) for p in parts]) for name in Examined.__slots__))

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray
-from core.density import Examined
 from core.errors import InvalidSnapshot
+from core.examined import Examined
 from core.learned import Receipt
 from core.snapshot import DIGEST_BYTES, digest
 
@@ -146,6 +146,14 @@ class Records:
         """n blank records with room for receipts of n_nodes nodes, and for what differs from the samples if altered."""
         blank = _blank_row(row_type(n_features, -(-n_nodes // 8), n_features if altered else 0))
         return cls(blank.repeat(n))
+
+    @classmethod
+    def of(cls, seq: int, X: FloatArray, time: FloatArray, *, n_nodes: int = 0, altered: bool = False) -> "Records":
+        """New records of samples (n, m), the first one number seq, with nothing said of them yet."""
+        records = cls.empty(len(X), X.shape[1], n_nodes, altered=altered)
+        rows = records.rows
+        rows["seq"], rows["x"], rows["time"] = np.arange(seq, seq + len(X)), X, time
+        return records
 
     def compact(self) -> "Records":
         """The same records with receipts no wider than they need."""

@@ -64,7 +64,10 @@ class Scaling:
                [1.e+100]])
         """
         with np.errstate(over="ignore"):  # 1e308 over a scale of 1e-3
-            return np.minimum(np.maximum((coordinates(X, self.kinds) - self.location) / self.scale, -LIMIT), LIMIT)
+            Z = coordinates(X, self.kinds) - self.location
+            Z /= self.scale
+        np.maximum(Z, -LIMIT, out=Z)
+        return np.minimum(Z, LIMIT, out=Z)
 
     def score(self, Z: FloatArray, log_density: FloatArray) -> FloatArray:
         """-log p in the user's units, (n,), of scaled samples Z of this log density.
@@ -78,7 +81,7 @@ class Scaling:
         if self._log.size:
             known = np.where(np.isnan(Z[:, self._log]), 0.0, Z[:, self._log])
             score = score + (known * self.scale[self._log] + self.location[self._log]).sum(1)
-        if np.fmax.reduce(np.abs(Z), axis=None) < LIMIT:
+        if np.vdot(Z, Z) < LIMIT * LIMIT:  # not so if a value is missing or cut
             return score
         return np.where((np.abs(Z) >= LIMIT).any(1), float_info.max, score)
 

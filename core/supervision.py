@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from core.arrays import FloatArray
 from core.config import DetectorConfig
-from core.density import DensityModel, Examined
+from core.density import DensityModel
 from core.errors import InvalidSnapshot
+from core.examined import Examined
 from core.labelled import LabelledSamples
 from core.learned import Receipt
 from core.scores import RecentScores
@@ -64,9 +65,10 @@ class Supervision:
 
     def judge(self, examined: Examined) -> tuple[FloatArray, FloatArray]:
         """Log densities (n,), negated scores of the scaled space, and by how much the second opinion ranks higher."""
-        first = -self._everything.log_p(examined.log_density)
+        log_p = self._everything.log_p(examined.log_density)
         if not self.active:
-            return -first, np.zeros(len(first))
+            return log_p, np.zeros(len(log_p))
+        first = -log_p
         second = self._opinion(first, examined.Z)
         gain = self._second.ranks(second) - self._first.ranks(first)
         return -self._mixed(first, second), gain

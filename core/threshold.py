@@ -150,23 +150,21 @@ class HindsightThreshold(Threshold):
         self.rate, self.labels_trusted = config.expected_anomaly_rate, config.labels_trusted
         self.start_tail = min(0.5, self.rate * sqrt(self.cost_anomalous / self.cost_normal))
         self.recent, self.labelled = RecentScores(), LabelledScores()
-        self.n_seen = 0
+        self.n_seen, self._next_fit = 0, next_fit(0)
         self.value = float_info.max
         self._stale = False
 
     def pass_by(self, scores: FloatArray) -> FloatArray:
-        met, start = np.empty(len(scores)), 0
-        while start < len(scores):
-            self.settle()
-            due = next_fit(self.n_seen)
-            part = scores[start : start + due - self.n_seen]
-            met[start : start + len(part)] = self.value
-            for score in part.tolist():
-                self.recent.add(score)
-            self.n_seen += len(part)
-            start += len(part)
-            self._stale |= self.n_seen == due
         self.settle()
+        met = np.empty(len(scores))
+        for i, score in enumerate(scores.tolist()):
+            met[i] = self.value
+            self.recent.add(score)
+            self.n_seen += 1
+            if self.n_seen == self._next_fit:
+                self._next_fit = next_fit(self.n_seen)
+                self._stale = True
+                self.settle()
         return met
 
     def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
@@ -203,6 +201,7 @@ class HindsightThreshold(Threshold):
         expected = self.n_seen % WINDOW if self.n_seen >= WINDOW else 0
         if (len(ring), oldest) != (min(self.n_seen, WINDOW), expected) or not self.n_seen < 2**62:
             raise InvalidSnapshot("its recent scores are not as many as it has seen")
+        self._next_fit = next_fit(self.n_seen)
         self.recent.load(ring, oldest)
         self.labelled.load(take(arrays, "threshold_labels", np.int64, (3, len(score))), score, n_labels)
         self._stale = False

@@ -176,3 +176,11 @@ def distances(Z: FloatArray, normals: FloatArray) -> FloatArray:
     for column, component in zip(Z.T, normals.T, strict=True):
         total += column[:, None] * component
     return total
+
+
+def distances_each(Z: FloatArray, normals: FloatArray) -> FloatArray:
+    """The same for every sample (n, m) and a normal of its own, of (n, m): (n,), equal bit for bit."""
+    total = np.zeros(len(Z))
+    for column, component in zip(Z.T, normals.T, strict=True):
+        total += column * component
+    return total

@@ -22,8 +22,6 @@ HEADER_BYTES = 8_000
 MARK_BYTES, MARK_OBJECTS_BYTES = 40, 130
 NODE_NUMBERS = 16
 """Counts, links and weights of a node."""
-SEGMENT_BYTES = 1_200
-"""A pending sample that came alone, beside its numbers: a handful of small arrays."""
 FLOAT_OBJECT_BYTES = 32
 ARRAYS_BYTES = 100 * 200
 
@@ -95,7 +93,7 @@ def beyond_model(config: DetectorConfig, nodes: int) -> int:
     m, matrix = config.n_features, covariance_numbers(config)
     factors = NUMBER * nodes * (8 * matrix + 8 * m + 2 * columns(config) + NODE_NUMBERS)
     relations = nodes * (nodes + LABELLED) + NUMBER * nodes * (nodes + 1) // 2
-    pending = round_samples(config) * (NUMBER * (3 * m + nodes + 2) + SEGMENT_BYTES)
+    pending = round_samples(config) * NUMBER * (3 * m + nodes + 2)
     objects = ARRAYS_BYTES + 2 * FLOAT_OBJECT_BYTES * THRESHOLD_NUMBERS + 2 * MARKS * MARK_OBJECTS_BYTES
     return factors + relations + pending + objects
 

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from core import Explanation
-from core.detector import Observation
+from core.answers import Observation
 
 
 class Explained(msgspec.Struct, frozen=True):

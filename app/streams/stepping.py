@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core import Detector, Records
-from core.detector import Feedback, Observation
+from core.answers import Feedback, Observation
 
 FIRST_ROWS = 16
 MOST_ROWS = 256

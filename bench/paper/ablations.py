@@ -26,6 +26,7 @@ from bench.tables import Cell, Column, Table, versions
 from core import Detector, DetectorConfig, Records, density, evidence, mixture, nodes
 from core.arrays import BoolArray, FloatArray, IntArray
 from core.evidence import Expectation
+from core.examined import Round
 from core.families import Gaussian, student_nodes
 from core.families.gaussian_nodes import GaussianNodes
 from core.growth import evidence as evidence_growth
@@ -67,9 +68,9 @@ def map_gaussians(self: Gaussian, *, predictive: bool) -> GaussianNodes:  # noqa
 
 def weights_last(self: density.DensityModel) -> None:
     """A round of one sample that moves the weights by the densities after it was learned."""
-    if self._n_pending == 0:
+    batch, self._round = self._round.samples, Round()
+    if batch is None:
         return
-    batch, self._pending, self._n_pending = self._pending[0], [], 0
     before, self.n_learned = self.n_learned, self.n_learned + 1
     self._count(self._learned(batch, before))
     self.mixture.learn(self.mixture.shares(self.densities.log_density(batch.learned)))

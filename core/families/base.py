@@ -105,10 +105,8 @@ class NodeDensities(ABC):
         """Estimate these nodes anew (MAP: the moment map of samples and pseudo-samples); others stay."""
 
 
-class Family(ABC):
-    """An exponential family over m features."""
-
-    diagonal: bool
+class ExponentialFamily(ABC):
+    """An exponential family over m features, by its definition."""
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
@@ -137,6 +135,12 @@ class Family(ABC):
         """<eta, T(x)> - A(eta) + log h(x), shape (n,)."""
         density: FloatArray = self.sufficient(X) @ eta - self.log_partition(eta) + self.log_base(X)
         return density
+
+
+class Family(ExponentialFamily):
+    """One that whole nodes have: over all features, or over the block of a product."""
+
+    diagonal: bool
 
     @abstractmethod
     def nodes(self, *, predictive: bool) -> NodeDensities:

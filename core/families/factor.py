@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from core.arrays import FloatArray
-from core.families.base import Family
+from core.families.base import ExponentialFamily
 
 MOST_COUNT: Final = 30.0
 """Predictives of counts and times speak for at most so many samples, as a Student t has a cap on its freedom: a node
@@ -48,7 +48,7 @@ class Predictive(ABC):
         """The parameters of one node, for values in a unit of this size."""
 
 
-class Factor(Family):
+class Factor(ExponentialFamily):
     """An exponential family over one feature, with conjugate prior.
 
     columns are what statistics keep of a sample: 1 if the feature is known (so a missing one is not counted), T(x), and
@@ -57,7 +57,6 @@ class Factor(Family):
 
     kind: ClassVar[str]
     width: ClassVar[int]
-    diagonal = True
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -106,6 +105,3 @@ class Factor(Family):
         """Log marginal likelihoods (k,) of groups, without the sums of log h(x), which no grouping changes."""
         before = self.log_normalizer(self.prior_count(expected), expected)
         return self.log_normalizer(*self.posterior(count, mean, expected)) - before
-
-    def nodes(self, *, predictive: bool) -> Any:
-        raise NotImplementedError("a factor is part of a product")

@@ -60,6 +60,7 @@ class GaussianNodes(NodeDensities):
         self._precision = np.zeros((0, m, m))
         self._log_volume = np.zeros(0)
         self._i, self._j = np.triu_indices(m)
+        self._is_square = (self._i == self._j).astype(float)
         self._partial: dict[bytes, tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = {}
 
     def update(self, statistics: Statistics, prior: Prior, nodes: IntArray) -> None:
@@ -82,23 +83,30 @@ class GaussianNodes(NodeDensities):
         self._precision[nodes] = np.matmul(whitening.transpose(0, 2, 1), whitening)
         self._log_volume[nodes] = log_volume(factors, deviations)
 
-    def _log_kernel(self, squared: FloatArray, log_volumes: FloatArray, n_features: int) -> FloatArray:
-        """Log densities (n, N) at these squared distances, of the Gaussians over so many features."""
-        return -0.5 * (squared + n_features * log(2 * pi)) - log_volumes
+    def _log_peak(self, log_volumes: FloatArray, n_features: int) -> FloatArray:
+        """What the kernel over so many features adds to what it makes of a distance, given these volumes (N,)."""
+        return -log_volumes
+
+    def _log_kernel(self, squared: FloatArray, log_peak: FloatArray, n_features: int) -> FloatArray:
+        """Log densities (n, N) at these squared distances, of the densities over so many features."""
+        return -0.5 * (squared + n_features * log(2 * pi)) + log_peak
 
     def _expected(self, squared: FloatArray, n_missing: int) -> FloatArray:
         """Log densities (n, N) expected of the whole, from the squared distance of what is known."""
-        return self._log_kernel(squared + n_missing, self._log_volume, self.mean.shape[1])
+        return self._log_kernel(squared + n_missing, self._peak, self.mean.shape[1])
 
     def _spread(self, variance: FloatArray, squared: FloatArray, n_known: int) -> FloatArray:
         """The variances (n, N, k) left by so many known features, from (N, k) and the squared distance of these."""
         return np.broadcast_to(variance, (*squared.shape, variance.shape[1]))
 
     def log_density(self, X: FloatArray) -> FloatArray:
-        return by_chunks(X, lambda x: self._log_kernel(self._squared_distance(x), self._log_volume, x.shape[1]))
+        return by_chunks(X, self._log_density)
+
+    def _log_density(self, X: FloatArray) -> FloatArray:
+        return self._log_kernel(self._squared_distance(X), self._peak, X.shape[1])
 
     def conditional(self, X: FloatArray, missing: BoolArray) -> Conditional:
-        whitening, volumes, gain, variance = self._given_the_rest(missing)
+        whitening, peak, gain, variance = self._given_the_rest(missing)
         nodes, k, p = gain.shape
         z = product_by_blocks(X[:, ~missing] - self._center[~missing], whitening.reshape(nodes * p, p).T)
         offset = np.matmul(whitening, (self.mean - self._center)[:, ~missing, None])
@@ -106,7 +114,7 @@ class GaussianNodes(NodeDensities):
         squared = (z * z).sum(2)
         mean = self.mean[:, missing] + np.matmul(gain, z[:, :, :, None])[:, :, :, 0]
         expected, spread = self._expected(squared, k), self._spread(variance, squared, p)
-        return Conditional(self._log_kernel(squared, volumes, p), expected, mean, spread)
+        return Conditional(self._log_kernel(squared, peak, p), expected, mean, spread)
 
     def left_out(self, X: FloatArray) -> LeftOut:
         # with e = x - mean and z = P e: |W e|^2 - z_j^2 / P_jj is left without x_j, and x_j - z_j / P_jj expected of it
@@ -120,7 +128,8 @@ class GaussianNodes(NodeDensities):
         np.put_along_axis(off, largest, 0.0, 2)
         np.put_along_axis(squared, largest, np.take_along_axis(self._length(off) - pull**2 / own, largest, 2), 2)
         volumes = self._log_volume[:, None] + 0.5 * np.log(own)
-        log_density = self._log_kernel(np.maximum(squared, 0.0).transpose(0, 2, 1), volumes.T, m - 1)
+        log_peak = self._log_peak(volumes.T, m - 1)
+        log_density = self._log_kernel(np.maximum(squared, 0.0).transpose(0, 2, 1), log_peak, m - 1)
         return LeftOut(log_density, (self.mean - pull / own).transpose(0, 2, 1))
 
     def _length(self, off: FloatArray) -> FloatArray:
@@ -135,7 +144,7 @@ class GaussianNodes(NodeDensities):
     def drawn_in(self, X: FloatArray, log_density: FloatArray, reach: float) -> FloatArray:
         if reach not in self._edges:
             at_edge = np.full((1, len(self.mean)), reach**2)
-            self._edges[reach] = float(self._log_kernel(at_edge, self._log_volume, X.shape[1])[0, 0])
+            self._edges[reach] = float(self._log_kernel(at_edge, self._peak, X.shape[1])[0, 0])
         if log_density[:, 0].min(initial=np.inf) >= self._edges[reach]:
             return X
         return drawn_to(X, log_density[:, 0] < self._edges[reach], self.mean[0], self._whitening[0], reach)
@@ -150,16 +159,15 @@ class GaussianNodes(NodeDensities):
     def _place(self) -> None:
         """Squared distances as linear in the products y_i y_j, y and 1, with y = x - the root's mean; last, |y|^2."""
         self._center = self.mean[0].copy()
+        self._peak = self._log_peak(self._log_volume, len(self._center))
         from_center = self.mean - self._center
         pull = np.matmul(self._precision, from_center[:, :, None])[:, :, 0]
-        twice = np.where(self._i == self._j, 1.0, 2.0)
-        products = self._precision[:, self._i, self._j] * twice
-        length = (self._i == self._j).astype(float)
+        products = self._precision[:, self._i, self._j] * (2.0 - self._is_square)
         self._coefficients = np.zeros((len(self._i) + len(self._center) + 1, len(self.mean) + 1))
-        self._coefficients[: len(self._i), :-1], self._coefficients[: len(self._i), -1] = products.T, length
+        self._coefficients[: len(self._i), :-1], self._coefficients[: len(self._i), -1] = products.T, self._is_square
         self._coefficients[len(self._i) : -1, :-1] = -2.0 * pull.T
         self._coefficients[-1, :-1] = (pull * from_center).sum(1)
-        self._near = NEAR / self._precision[:, range(len(self._center)), range(len(self._center))].max()
+        self._near = NEAR / np.einsum("nii->ni", self._precision).max()
         self._edges: dict[float, float] = {}
         self._partial.clear()
 
@@ -185,7 +193,7 @@ class GaussianNodes(NodeDensities):
         return squared
 
     def _given_the_rest(self, missing: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """For one pattern of missing features: whitening and volume of the rest, gain on it, and what varies still."""
+        """For one pattern of missing features: whitening and peak of the rest, gain on it, and what varies still."""
         key = missing.tobytes()
         if key not in self._partial:
             rest = self.covariance[:, ~missing][:, :, ~missing]
@@ -195,7 +203,8 @@ class GaussianNodes(NodeDensities):
             gain = np.matmul(cross, whitening.transpose(0, 2, 1))
             own = np.einsum("nii->ni", self.covariance)[:, missing]
             remaining = np.maximum(own - (gain * gain).sum(2), 0.0)
-            self._partial[key] = whitening, log_volume(factors, deviations), gain, remaining
+            log_peak = self._log_peak(log_volume(factors, deviations), len(rest[0]))
+            self._partial[key] = whitening, log_peak, gain, remaining
         return self._partial[key]
 
 

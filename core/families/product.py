@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from core.arrays import BoolArray, FloatArray, IntArray, grown
-from core.families.base import Conditional, Family, NodeDensities, Prior
+from core.families.base import Conditional, ExponentialFamily, Family, NodeDensities, Prior
 from core.families.factor import Predictive
 from core.families.layout import Layout
 from core.statistics import Statistics
@@ -20,7 +20,7 @@ class Product(Family):
         self.diagonal, self._block = block.diagonal, block
         b = len(layout.block)
         self._features: list[IntArray] = [layout.block] * (b > 0) + [np.array([feature]) for feature in layout.apart]
-        self._families: list[Family] = [block(b)] * (b > 0) + [*layout.factors]
+        self._families: list[ExponentialFamily] = [block(b)] * (b > 0) + [*layout.factors]
 
     def sufficient(self, X: FloatArray) -> FloatArray:
         return np.concatenate([family.sufficient(X[:, f]) for f, family in self._parts()], 1)
@@ -42,10 +42,10 @@ class Product(Family):
         b = len(self.layout.block)
         return ProductNodes(self.layout, self._block(b).nodes(predictive=predictive) if b else None)
 
-    def _parts(self) -> list[tuple[IntArray, Family]]:
+    def _parts(self) -> list[tuple[IntArray, ExponentialFamily]]:
         return list(zip(self._features, self._families, strict=True))
 
-    def _split(self, values: FloatArray) -> list[tuple[Family, FloatArray]]:
+    def _split(self, values: FloatArray) -> list[tuple[ExponentialFamily, FloatArray]]:
         """Families with their part of the values (d,), by the length of their T at a point in every support."""
         lengths = [family.sufficient(np.ones((1, len(f)))).shape[1] for f, family in self._parts()]
         return list(zip(self._families, np.split(values, np.cumsum(lengths)[:-1]), strict=True))

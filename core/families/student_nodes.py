@@ -80,23 +80,26 @@ class StudentNodes(GaussianNodes):
         self._place()
 
     def _place(self) -> None:
+        self._exponents: dict[int, FloatArray] = {}
         super()._place()
-        self._norms: dict[int, FloatArray] = {}
 
-    def _log_kernel(self, squared: FloatArray, log_volumes: FloatArray, n_features: int) -> FloatArray:
-        if n_features not in self._norms:
-            self._norms[n_features] = log_norm(self.freedom, n_features)
+    def _log_peak(self, log_volumes: FloatArray, n_features: int) -> FloatArray:
+        return log_norm(self.freedom, n_features) - log_volumes
+
+    def _log_kernel(self, squared: FloatArray, log_peak: FloatArray, n_features: int) -> FloatArray:
+        if n_features not in self._exponents:
+            self._exponents[n_features] = -0.5 * (self.freedom + n_features)
         kernel: FloatArray = squared / self.freedom
         kernel += 1.0
         np.log(kernel, out=kernel)
-        kernel *= -0.5 * (self.freedom + n_features)
-        kernel += self._norms[n_features] - log_volumes
+        kernel *= self._exponents[n_features]
+        kernel += log_peak
         return kernel
 
     def _expected(self, squared: FloatArray, n_missing: int) -> FloatArray:
         m = self.mean.shape[1]
         growth = expected_tail(self.freedom, m - n_missing, n_missing)
-        return self._log_kernel(squared, self._log_volume, m) - 0.5 * (self.freedom + m) * growth
+        return self._log_kernel(squared, self._peak, m) - 0.5 * (self.freedom + m) * growth
 
     def _spread(self, variance: FloatArray, squared: FloatArray, n_known: int) -> FloatArray:
         spread: FloatArray = stretch(self.freedom, squared, n_known)[:, :, None] * variance

@@ -10,7 +10,7 @@ from core.errors import InvalidSnapshot
 from core.growth.search import Hyperplanes
 from core.snapshot import Arrays, take
 from core.statistics import Moments, Statistics
-from core.tree import distances
+from core.tree import distances_each
 
 
 class Candidates:
@@ -30,8 +30,7 @@ class Candidates:
 
     def cells(self, X: FloatArray, leaf: IntArray) -> IntArray:
         """On which side of its leaf's candidate each sample (n, m) falls, as a cell of the statistics."""
-        leaves, at = np.unique(leaf, return_inverse=True)
-        left = distances(X, self.normal[leaves])[np.arange(len(X)), at] >= self.offset[leaf]
+        left = distances_each(X, self.normal[leaf]) >= self.offset[leaf]
         cells: IntArray = 2 * leaf + ~left
         return cells
 

@@ -137,11 +137,10 @@ class EvidenceGrowth(Growth):
         if self._nodes.statistics.diagonal:
             return Expectation(variance, None, np.zeros(len(parent)))
         n, m = self._nodes.statistics.count[parent], self._nodes.statistics.n_block
-        some, row = np.unique(parent, return_inverse=True)
-        covariance = self._nodes.covariance(some)
+        covariance = self._nodes.covariance(parent)
         deviation = np.sqrt(np.einsum("kii->ki", covariance))
         correlation = covariance / outer(deviation, diagonal=False)
-        return Expectation(variance, correlation[row], np.where(parent < 0, 0.0, n / (n + m * (m + 1) / 2)))
+        return Expectation(variance, correlation, np.where(parent < 0, 0.0, n / (n + m * (m + 1) / 2)))
 
     def _consider(self, leaves: IntArray, n_learned: int) -> None:
         """Cut these leaves where the evidence is for it; elsewhere look for a better candidate."""

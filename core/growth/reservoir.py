@@ -43,17 +43,13 @@ class Reservoir:
     def trim(self, n_leaves: int) -> None:
         """Keep no more of each leaf than its share."""
         share = max(LEAST, LEAST_A_FEATURE * (self.x.shape[1] + 1), TOTAL // n_leaves)
-        if len(self.leaf) <= share:
-            return
-        order = np.argsort(self.leaf, kind="stable")
-        leaf = self.leaf[order]
-        ends = np.searchsorted(leaf, leaf, side="right")
-        old = ends - np.arange(len(leaf)) > share
-        if old.any():
-            gone = order[old]
-            np.maximum.at(self.window, self.leaf[gone], self.ordinal[gone] + 1)
-            kept = np.ones(len(leaf), bool)
-            kept[gone] = False
+        crowded = np.flatnonzero(np.bincount(self.leaf) > share)
+        if crowded.size:
+            kept = np.ones(len(self.leaf), bool)
+            for leaf in crowded.tolist():
+                old = self.of(leaf)[:-share]
+                self.window[leaf] = max(self.window[leaf], self.ordinal[old[-1]] + 1)
+                kept[old] = False
             self._keep(kept)
 
     def grow(self, n_nodes: int) -> None:

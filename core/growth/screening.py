@@ -35,15 +35,15 @@ class Screen:
         self, X: FloatArray, expected: FloatArray, floor: float, apart: SideEvidence | None = None, *, diagonal: bool
     ) -> None:
         self._Z, self._apart = X - X.mean(0), apart
+        self._total = outer(self._Z, True).sum(0) if diagonal else self._Z.T @ self._Z
         self._expected, self._floor, self._diagonal = expected, floor, diagonal
 
     def __call__(self, left: BoolArray) -> FloatArray:
         """What each of P masks (n, P) of the left side is worth, in nats but for a constant: (P,)."""
         Z, n = self._Z, left.sum(0).astype(float)
         sums, squares = left.T @ Z, self._squares(left)
-        total = outer(Z, True).sum(0) if self._diagonal else Z.T @ Z
         count = np.concatenate([n, len(Z) - n])
-        sides = _centred(count, np.concatenate([sums, -sums]), np.concatenate([squares, total - squares]))
+        sides = _centred(count, np.concatenate([sums, -sums]), np.concatenate([squares, self._total - squares]))
         evidence = quick_evidence(sides.count, sides.scatter, self._expected, STRENGTHS, self._floor).max(1)
         worth: FloatArray = evidence.reshape(2, -1).sum(0) + log_share(n, len(Z) - n)
         if self._apart is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 from typing import Final
 
 import numpy as np
@@ -64,10 +65,12 @@ def _first(X: FloatArray, covariance: FloatArray, least: int, apart: IntArray) -
     normals, offsets = [], []
     for axis in [*_principal_axes(covariance), *np.eye(X.shape[1])[apart]]:
         along = X @ axis
-        cuts = [*_quantile_cuts(along, least), _best_cut(along, least)]
+        ordered = np.sort(along)
+        cuts = [*_quantile_cuts(ordered, least), _best_cut(ordered, least)]
         normals += [axis] * len(cuts)
         offsets += cuts
-        plane = _two_means(X, along >= np.median(along))
+        median = 0.5 * (ordered[(len(X) - 1) // 2] + ordered[len(X) // 2])
+        plane = _two_means(X, along >= median)
         if plane is not None:
             normals.append(plane[0])
             offsets.append(plane[1])
@@ -84,8 +87,7 @@ def _principal_axes(covariance: FloatArray) -> FloatArray:
     return turned
 
 
-def _quantile_cuts(along: FloatArray, least: int) -> list[float]:
-    ordered = np.sort(along)
+def _quantile_cuts(ordered: FloatArray, least: int) -> list[float]:
     n = len(ordered)
     return [_between(ordered, min(max(int(n * q), least), n - least)) for q in QUANTILES]
 
@@ -95,9 +97,8 @@ def _between(ordered: FloatArray, k: int) -> float:
     return 0.5 * float(ordered[k - 1] + ordered[k])
 
 
-def _best_cut(along: FloatArray, least: int) -> float:
-    """The cut of projections (n,) that two one-dimensional Gaussians like best."""
-    ordered = np.sort(along)
+def _best_cut(ordered: FloatArray, least: int) -> float:
+    """The cut of projections (n,), in order, that two one-dimensional Gaussians like best."""
     n = len(ordered)
     p = ordered - ordered.mean()
     k = np.arange(least, n - least + 1)
@@ -113,11 +114,12 @@ def _best_cut(along: FloatArray, least: int) -> float:
 def _two_means(X: FloatArray, left: BoolArray) -> tuple[FloatArray, float] | None:
     """The plane halfway between two means, after a few steps of Lloyd's from a first cut; None if they coincide."""
     for _ in range(LLOYD_STEPS):
-        if left.all() or not left.any():
+        n_left = int(np.count_nonzero(left))
+        if n_left in (0, len(X)):
             return None
-        a, b = X[left].mean(0), X[~left].mean(0)
+        a, b = X[left].sum(0) / n_left, X[~left].sum(0) / (len(X) - n_left)
         gap = a - b
-        length = float(np.linalg.norm(gap))
+        length = sqrt(gap @ gap)
         if length == 0:
             return None
         normal, offset = gap / length, float(gap @ (a + b)) / (2 * length)
@@ -127,8 +129,9 @@ def _two_means(X: FloatArray, left: BoolArray) -> tuple[FloatArray, float] | Non
 
 def _refined(X: FloatArray, left: BoolArray, normal: FloatArray, covariance: FloatArray, least: int) -> Hyperplanes:
     """Best cuts along Fisher's direction of the two sides, and along the present normal."""
-    a, b = X[left] - X[left].mean(0), X[~left] - X[~left].mean(0)
-    gap = X[left].mean(0) - X[~left].mean(0)
+    a, b = X[left], X[~left]
+    center_a, center_b = a.mean(0), b.mean(0)
+    a, b, gap = a - center_a, b - center_b, center_a - center_b
     few = min(1.0, X.shape[1] / len(X))
     if covariance.ndim == 1:
         within = ((a * a).sum(0) + (b * b).sum(0)) / len(X)
@@ -138,4 +141,4 @@ def _refined(X: FloatArray, left: BoolArray, normal: FloatArray, covariance: Flo
         direction = np.linalg.solve(within + 0.1 * few * np.diag(np.diag(covariance)), gap)
     length = float(np.linalg.norm(direction))
     normals = np.stack([direction / length, normal]) if length > 0 else normal[None]
-    return Hyperplanes(normals, np.array([_best_cut(X @ axis, least) for axis in normals]))
+    return Hyperplanes(normals, np.array([_best_cut(np.sort(X @ axis), least) for axis in normals]))

@@ -250,7 +250,7 @@ def test_with_labels_both_models_are_explained_by_their_shares():
     (everything, _), (normals, _) = model._supervision.models()
     assert 0.01 < normals < 0.99
     one, two = (
-        explanation_of([(1.0, part)], model._scaling, model._scaling.apply(X), found.score)
+        explanation_of([(1.0, part)], model._passing.scaling, model._passing.scaling.apply(X), found.score)
         for part in (model._model, model._supervision.normals)
     )
     np.testing.assert_allclose(found.contribution, everything * one.contribution + normals * two.contribution)

@@ -1,0 +1,70 @@
+"""Samples as the frozen model sees them, and those of a round until it ends."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.arrays import BoolArray, FloatArray
+
+
+@dataclass(slots=True)
+class Examined:
+    """What the frozen model says of n samples, and what will be learned of them.
+
+    log_density (n, N); time (n,): timestamps, NaN if there are none; learned (n, m): the sample as it enters the
+    statistics, Z itself where nothing is altered; spread (n, m): the variance of what was imputed; left (n, w): what a
+    receipt must keep of the tree's 2-means.
+    """
+
+    Z: FloatArray
+    log_density: FloatArray
+    time: FloatArray
+    learned: FloatArray
+    spread: FloatArray
+    left: BoolArray
+
+    @property
+    def altered(self) -> BoolArray:
+        """Which samples are not learned as they are, (n,): drawn in or imputed (NaN differs from what fills it)."""
+        different: BoolArray = (self.learned != self.Z).any(1)
+        return different
+
+    @property
+    def any_altered(self) -> bool:
+        """Whether some sample is not learned as it is."""
+        return self.learned is not self.Z and bool(self.altered.any())
+
+    def rows(self, chosen: Any) -> "Examined":
+        """The chosen rows (a slice, mask or index array)."""
+        return Examined(*(column[chosen] for column in self.columns()))
+
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """All that there is of the samples, in the order above."""
+        return self.Z, self.log_density, self.time, self.learned, self.spread, self.left
+
+
+class Round:
+    """The samples of a round, n of them so far, in arrays of its full length: none that comes alone takes objects."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._rows: Examined | None = None
+
+    @property
+    def samples(self) -> Examined | None:
+        """All that came, in order; None if nothing did."""
+        return None if self._rows is None else self._rows.rows(slice(0, self.n))
+
+    def add(self, examined: Examined, size: int) -> None:
+        """Take samples in; the whole round has room for so many."""
+        begin, self.n = self.n, self.n + len(examined.Z)
+        if begin == 0 and self.n == size:
+            self._rows = examined
+            return
+        if self._rows is None:
+            self._rows = Examined(*(np.zeros((size, *a.shape[1:]), a.dtype) for a in examined.columns()))
+        here = slice(begin, self.n)
+        for column, part in zip(self._rows.columns(), examined.columns(), strict=True):
+            column[here] = part
