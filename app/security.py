@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from starlette.requests import Request
 
+from app.logs.context import note
+
 KEY = re.compile(r"[!-+\--9;-~]+")  # printable ASCII without blank, comma and colon
 STREAMS = re.compile(r"[A-Za-z0-9._:-]{0,128}\*?")
 
@@ -59,6 +61,7 @@ class Grant:
     digest: bytes = field(repr=False)
     scopes: frozenset[Scope]
     streams: str
+    place: int
 
     def allows(self, scope: Scope, stream: str | None) -> bool:
         """Tell whether the entry covers a scope on a stream (None: on no stream in particular)."""
@@ -90,11 +93,13 @@ class KeyRing:
         found = tuple(grant for grant in self._grants if hmac.compare_digest(grant.digest, digest))
         if not found:
             raise Unauthenticated
+        note(key=found[0].place)
         return found
 
     def permit(self, request: Request, scope: Scope, stream: str | None = None) -> None:
         """Raise CrossSite, Unauthenticated or Forbidden unless the request may do this."""
         refuse_cross_site(request, scope)
+        note(stream=stream)
         held = self.held_by(request)
         if held is not None and not any(grant.allows(scope, stream) for grant in held):
             raise Forbidden(scope, stream)
@@ -130,7 +135,7 @@ def parse_grant(entry: str, place: int) -> Grant:
     streams = rest[1] if len(rest) > 1 else "*"
     if not streams or not STREAMS.fullmatch(streams):
         raise InvalidKeys(place, "the streams are one stream id, or a prefix followed by *")
-    return Grant(digest_of(key), parse_scopes(rest[0], place) if rest else frozenset(Scope), streams)
+    return Grant(digest_of(key), parse_scopes(rest[0], place) if rest else frozenset(Scope), streams, place)
 
 
 def parse_scopes(text: str, place: int) -> frozenset[Scope]:

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.logs.choices import LogFormat, LogLevel
 from app.storage.base import Durability
 
 Count = Annotated[int, Field(ge=1)]
@@ -72,6 +73,11 @@ class Settings(BaseSettings):
     )
     strict_replay: bool = Field(False, description="refuse a stream whose replayed scores differ from the logged ones")
     shutdown_seconds: Seconds = Field(20.0, description="time for running requests and snapshots at shutdown")
+    log_level: LogLevel = Field(LogLevel.INFO, description="how much is logged: debug, info, warning or error")
+    log_format: LogFormat | None = Field(
+        None, description="json or console; by default console where stderr is a terminal, else json"
+    )
+    log_values: bool = Field(False, description="log what clients sent where it is refused")
 
     @property
     def memory_budget_bytes(self) -> float:

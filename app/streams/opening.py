@@ -93,7 +93,7 @@ class Opening:
             f"threshold {replayed.threshold[0]!s}, logged {logged.threshold[0]!s}; "
             f"logged by {event.build or 'an early version'}, this is {BUILD}"
         )
-        logger.warning("stream %s: %s", self.stream, what)
+        logger.warning("stream %s: %s", self.stream, what, extra={"stream": self.stream})
         if self.is_strict:
             raise ReplayMismatch(self.stream, what)
 
