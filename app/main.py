@@ -34,7 +34,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     """Make the service; OpenBindRefused or InvalidKeys if it would not be safe to start."""
     settings.refuse_open_bind()
     keys = KeyRing.parse(settings.api_keys.get_secret_value())
-    metrics = Metrics(installed_version())
+    metrics = Metrics(installed_version(), watched=settings.watched_streams, top=settings.metrics_top_streams)
     clock, store = clock or Clock(), store or open_store(settings.store, settings.durability)
     registry = Registry(store, settings, clock, metrics)
     service = Service(settings, keys, store, registry, metrics)

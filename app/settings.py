@@ -72,12 +72,25 @@ class Settings(BaseSettings):
         3600.0, ge=0, allow_inf_nan=False, description="how far a sample's timestamp may lie before the newest one"
     )
     strict_replay: bool = Field(False, description="refuse a stream whose replayed scores differ from the logged ones")
+    metrics_streams: str = Field(
+        "",
+        max_length=8000,
+        description="comma separated ids of streams that have metrics of their own, whatever happens",
+    )
+    metrics_top_streams: int = Field(
+        20, ge=0, le=50, description="how many other streams have them too: those that are flagged most often"
+    )
     shutdown_seconds: Seconds = Field(20.0, description="time for running requests and snapshots at shutdown")
     log_level: LogLevel = Field(LogLevel.INFO, description="how much is logged: debug, info, warning or error")
     log_format: LogFormat | None = Field(
         None, description="json or console; by default console where stderr is a terminal, else json"
     )
     log_values: bool = Field(False, description="log what clients sent where it is refused")
+
+    @property
+    def watched_streams(self) -> list[str]:
+        """Give the streams that have metrics of their own."""
+        return [name.strip() for name in self.metrics_streams.split(",") if name.strip()]
 
     @property
     def memory_budget_bytes(self) -> float:

@@ -102,6 +102,16 @@ class Detector:
         """The threshold that the next score will meet, in nats; NaN before ready."""
         return np.nan if self._threshold is None else self._threshold.value
 
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of the model."""
+        return self._model.tree.n_nodes
+
+    @property
+    def n_splits(self) -> int:
+        """Nodes cut in two since this object was made; a snapshot does not hold it."""
+        return self._model.tree.n_splits
+
     def observe(self, X: Any, times: Any = None, *, explain: bool = False) -> Observation:
         """Score samples X (n, m) one after the other, decide, and learn each after it was scored; NaN is missing.
 

@@ -50,6 +50,7 @@ class SubspaceTree:
         self.cut_node = np.zeros(0, np.int64)
         self.normal, self.offset = np.zeros((0, n_features)), np.zeros(0)
         self.since = np.zeros(1, np.int64)
+        self.n_splits = 0  # since this object was made
         self.version = 0
         self._derive()
 
@@ -85,6 +86,7 @@ class SubspaceTree:
         pair = Pair(cut, node)
         self.cut_node[cut], self.normal[cut], self.offset[cut] = node, normal, offset
         self.since[pair.children] = since
+        self.n_splits += 1
         self._derive()
         return pair
 

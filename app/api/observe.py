@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from time import perf_counter
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -32,24 +33,34 @@ async def post_observe(request: Request) -> Response:
     service.keys.permit(request, Scope.OBSERVE if learn else Scope.READ, stream)
     media = media_type(request, JSON, NDJSON, BYTES)
     body = await read_body(request, service.settings.max_body_bytes)
+    began = perf_counter()
     batch = replace(read_batch(media, body, service.settings.max_batch_samples), explain=explain)
-    if learn:
-        answer = await service.registry.shielded(learn_batch(service, stream, batch))
-    else:
-        answer = await score_batch(service, stream, batch)
-    return Response(encode(stream, answer, batch.ids, learn=learn), media_type=JSON)
+    if not learn:
+        return await score_batch(service, stream, batch)
+    service.metrics.observe_steps["decode"].observe(perf_counter() - began)
+    return await learn_batch(service, stream, batch)
 
 
-async def learn_batch(service: Service, stream: str, batch: Batch) -> Answer:
+async def learn_batch(service: Service, stream: str, batch: Batch) -> Response:
     """Observe a batch when it is its turn."""
+    answer = await service.registry.shielded(observe_in_turn(service, stream, batch))
+    began = perf_counter()
+    body = encode(stream, answer, batch.ids, learn=True)
+    service.metrics.observe_steps["encode"].observe(perf_counter() - began)
+    return Response(body, media_type=JSON)
+
+
+async def observe_in_turn(service: Service, stream: str, batch: Batch) -> Answer:
+    """Observe a batch after those that came before it."""
     async with service.registry.changing(stream) as session:
         return await observe(session, batch)
 
 
-async def score_batch(service: Service, stream: str, batch: Batch) -> Answer:
+async def score_batch(service: Service, stream: str, batch: Batch) -> Response:
     """Score a batch by the model as it is."""
     async with service.registry.reading(stream) as session:
-        return await score(session, batch)
+        answer = await score(session, batch)
+    return Response(encode(stream, answer, batch.ids, learn=False), media_type=JSON)
 
 
 def encode(stream: str, answer: Answer, ids: tuple[str, ...], *, learn: bool) -> bytes:

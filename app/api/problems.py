@@ -96,7 +96,7 @@ async def answer_problem(request: Request, error: Exception) -> Response:
     """Answer an exception of the table."""
     status, code, title = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
     if isinstance(error, StoreError):
-        service_of(request).metrics.store_errors.labels(STORE_REASONS[type(error)]).inc()
+        service_of(request).metrics.store_errors[STORE_REASONS[type(error)]].inc()
     # what went wrong inside is for the log, not for strangers
     detail = title if code == "internal_error" else str(error) or title
     return respond(problem(status, code, title, detail, error), headers_of(status, error))

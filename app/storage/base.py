@@ -151,6 +151,10 @@ class Store(Protocol):
     is_exclusive: bool
     """Only one process at a time can use the store, so that leases would say nothing."""
 
+    @property
+    def retries(self) -> int:
+        """How often a server was asked again after a failure."""
+
     async def open(self) -> None:
         """Take what the store needs; may be tried again after StoreUnavailable."""
 

@@ -75,6 +75,7 @@ class MemoryStore:
     """Keeps streams as long as the process lives."""
 
     is_exclusive = False
+    retries = 0
 
     def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
         self._monotonic = monotonic

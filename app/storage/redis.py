@@ -55,6 +55,11 @@ class RedisStore:
         self._others = RedisPipe(self._servers, OTHER_LANES, OTHER_GROUP)
         self._scripts: dict[str, Script] = {}
 
+    @property
+    def retries(self) -> int:
+        """How often a server was asked again after a failure."""
+        return self._servers.backoff.retries
+
     async def open(self) -> None:
         """Make sure that the servers answer, and learn how they can be made to keep what is written."""
         try:

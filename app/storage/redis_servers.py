@@ -30,6 +30,7 @@ class Servers(Protocol):
     leases_together: int
     """Of how many streams one script may see the leases: those of a cluster are spread over its nodes."""
     timeout_seconds: float
+    backoff: "CountedBackoff"
 
     async def open(self) -> None:
         """Make sure that the servers answer."""
@@ -78,9 +79,26 @@ def read_hosts(url: str, scheme: str, default_port: int) -> tuple[list[tuple[str
     return [(str(address.hostname), address.port or default_port) for address in addresses], DEFAULTS | options
 
 
-def retry() -> Retry:
+class CountedBackoff(ExponentialBackoff):
+    """The pause before a command is sent again, which counts how often that is."""
+
+    def __init__(self) -> None:
+        super().__init__(cap=0.2, base=0.05)
+        self.retries = 0
+
+    def compute(self, failures: int) -> float:
+        """Give the seconds to wait; asked for before each retry, and only then."""
+        self.retries += 1
+        return super().compute(failures)
+
+    def __deepcopy__(self, _: object) -> "CountedBackoff":
+        # each connection takes a copy of its own: they shall count together
+        return self
+
+
+def retry(backoff: CountedBackoff) -> Retry:
     """Try again once, soon."""
-    return Retry(ExponentialBackoff(cap=0.2, base=0.05), RETRIES)
+    return Retry(backoff, RETRIES)
 
 
 class OneServer:
@@ -89,7 +107,9 @@ class OneServer:
     leases_together = 256
 
     def __init__(self, url: str) -> None:
-        pool = BlockingConnectionPool.from_url(url, retry=retry(), protocol=2, timeout=POOL_SECONDS, **DEFAULTS)
+        self.backoff = CountedBackoff()
+        again = retry(self.backoff)
+        pool = BlockingConnectionPool.from_url(url, retry=again, protocol=2, timeout=POOL_SECONDS, **DEFAULTS)
         self._use(Redis.from_pool(pool))
 
     def _use(self, client: Redis) -> None:
@@ -128,9 +148,11 @@ class Watched(OneServer):
         for_sentinels = {name: value for name, value in options.items() if name.startswith(("socket_", "ssl"))}
         for name in [name for name in options if name.startswith("sentinel_")]:
             for_sentinels[name.removeprefix("sentinel_")] = options.pop(name)
-        kwargs = {**for_sentinels, "protocol": 2, "retry": retry()}
+        self.backoff = CountedBackoff()
+        again = retry(self.backoff)
+        kwargs = {**for_sentinels, "protocol": 2, "retry": again}
         self._sentinel = Sentinel(sentinels, sentinel_kwargs=kwargs)  # type: ignore[no-untyped-call]
-        self._use(self._sentinel.master_for(service, retry=retry(), protocol=2, **options))
+        self._use(self._sentinel.master_for(service, retry=again, protocol=2, **options))
 
     async def close(self) -> None:
         """Close the connections to the primary and to the Sentinels."""
@@ -145,7 +167,8 @@ class Cluster:
 
     def __init__(self, hosts: list[tuple[str, int]], options: dict[str, Any]) -> None:
         nodes = [ClusterNode(host, port) for host, port in hosts]
-        self._client = RedisCluster(startup_nodes=nodes, retry=retry(), protocol=2, **options)
+        self.backoff = CountedBackoff()
+        self._client = RedisCluster(startup_nodes=nodes, retry=retry(self.backoff), protocol=2, **options)
         self.timeout_seconds = float(options["socket_timeout"])
 
     async def open(self) -> None:

@@ -40,6 +40,7 @@ class SqliteStore:
     """Keeps streams in a file: one thread writes, group by group, another reads."""
 
     is_exclusive = True
+    retries = 0
 
     def __init__(self, path: Path, busy_seconds: float = 1.0, durability: Durability = Durability.PROCESS) -> None:
         self._path, self._busy_seconds, self._synchronous = path, busy_seconds, SYNCHRONOUS[durability]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.storage.base import Entry, Position
+from app.streams.counting import count_labelled
 from app.streams.events import Label, label_body
 from app.streams.session import Session
 from app.streams.state import StreamState, costs_of
@@ -144,7 +145,9 @@ async def apply(
             await session.append(state, entry, await current_records(change.after))
     labelled = summary(state, state.detector, threshold_before, targets)
     for outcome, count in labelled.outcomes.items():
-        session.metrics.labels.labels(outcome).inc(count)
+        session.metrics.labels[outcome].inc(count)
+    if change is not None and change.is_new:
+        count_labelled(session, state, targets.outcome, targets.retracted, change.after)
     return labelled
 
 

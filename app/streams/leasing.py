@@ -9,7 +9,8 @@ from os import getpid
 from secrets import token_hex
 from socket import gethostname
 
-from app.storage.base import Store, StoreError
+from app.metrics import Metrics
+from app.storage.base import LeaseHeld, Store, StoreError
 from app.streams.clock import Clock
 
 RENEWALS_PER_LEASE = 3
@@ -24,8 +25,9 @@ class Leases:
     What happens to a stream rests on the token alone: a lease that is lost unnoticed makes the next write fail.
     """
 
-    def __init__(self, store: Store, owner: str, seconds: float, clock: Clock) -> None:
+    def __init__(self, store: Store, owner: str, seconds: float, clock: Clock, metrics: Metrics) -> None:
         self._store, self._owner, self._seconds, self._clock = store, owner, seconds, clock
+        self._changes = metrics.lease_changes
         self._tokens: dict[str, int] = {}
         self._used_at: dict[str, float] = {}
         self._renewing: asyncio.Task[None] | None = None
@@ -34,6 +36,10 @@ class Leases:
     def holds(self, stream: str) -> bool:
         """Tell whether this worker writes the stream, as far as it knows."""
         return self._store.is_exclusive or stream in self._tokens
+
+    def count(self) -> int:
+        """Count the leases that this worker has."""
+        return len(self._tokens)
 
     def token(self, stream: str) -> int:
         """Give the token that comes with a write to a stream."""
@@ -45,8 +51,14 @@ class Leases:
 
     async def acquire(self, stream: str) -> None:
         """Make this worker the writer of a stream. Raises LeaseHeld."""
-        if not self.holds(stream):
+        if self.holds(stream):
+            return
+        try:
             self._tokens[stream] = await self._store.acquire(stream, self._owner, self._seconds)
+        except LeaseHeld:
+            self._changes["refused"].inc()
+            raise
+        self._changes["acquired"].inc()
 
     def drop(self, stream: str) -> None:
         """Get a new token before the next write: what is on its way with the old one is refused from then on."""
@@ -60,6 +72,7 @@ class Leases:
         """Leave a stream to others."""
         token = self._take(stream)
         if token is not None:
+            self._changes["released"].inc()
             task = asyncio.get_running_loop().create_task(self._release({stream: token}))
             self._releasing.add(task)
             task.add_done_callback(self._releasing.discard)
@@ -77,6 +90,7 @@ class Leases:
         for stream in renewal.lost:
             logger.warning("stream %s was taken over by another worker", stream, extra={"stream": stream})
             if self._tokens.get(stream) == tokens[stream]:
+                self._changes["lost"].inc()
                 self.drop(stream)
         for stream in filter(self._is_idle, renewal.wanted):
             self.let_go(stream)
@@ -95,6 +109,7 @@ class Leases:
             self._renewing.cancel()
             await asyncio.wait([self._renewing])
         tokens, self._tokens = self._tokens, {}
+        self._changes["released"].inc(len(tokens))
         with suppress(TimeoutError):
             async with asyncio.timeout(RELEASE_SECONDS):
                 await asyncio.gather(self._release(tokens), *self._releasing)

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 
 from app.storage.base import Entry, Position
+from app.streams.counting import count_learned
 from app.streams.errors import IdConflict, InvalidIds, UnknownStream, refuse_beyond
 from app.streams.events import batch_body
 from app.streams.explaining import Explained, explained_in
@@ -118,7 +120,7 @@ async def complete(
         records, newly = await learn(session, state, batch, X[new], new)
         answer.put(new, records)
         explained |= newly
-    session.metrics.samples.labels("repeated").inc(len(known))
+    session.metrics.samples["repeated"].inc(len(known))
     return answer, explained
 
 
@@ -177,17 +179,20 @@ async def learn(
         times = np.full(len(X), session.clock.now())
     # an error in the first slice has changed nothing; from then on the engine is ahead of the log
     first, rest = (None, None) if times is None else (times[:FIRST_ROWS], times[FIRST_ROWS:])
+    began = perf_counter()
     observed = [state.detector.observe(X[:FIRST_ROWS], first, explain=batch.explain)]
     with session.ahead_of_log():
         observed += await observe_slices(state.detector, X[FIRST_ROWS:], rest, explain=batch.explain)
+        session.metrics.observe_steps["engine"].observe(perf_counter() - began)
         records = [out.records for out in observed]
         learned = Records.concatenate(records) if len(records) > 1 else records[0]
         explained = explained_in(observed)
         ids = tuple(batch.ids[row] for row in rows) if batch.ids else ()
         body = batch_body(learned, times, session.clock.steady(), explained)
         position = Position(int(learned.seq[-1]), 0)
+        began = perf_counter()
         await session.append(state, Entry(position, body, int(learned.seq[0]), ids), {})
+        session.metrics.observe_steps["append"].observe(perf_counter() - began)
     state.newest_timestamp = newest(state.newest_timestamp, times)
-    session.metrics.samples.labels("learned").inc(len(learned))
-    session.metrics.flags.inc(int(learned.is_anomaly.sum()))
+    count_learned(session, state, learned)
     return learned, explained

@@ -45,6 +45,7 @@ class Opening:
             await self._replay(state, head)
         except (InvalidSnapshot, UnreadableEvent) as error:
             raise StoreCorrupt(self.stream, str(error)) from error
+        state.figures.snapshot_bytes = len(snapshot.body)
         self.metrics.streams_opened.inc()
         return state
 
@@ -85,7 +86,7 @@ class Opening:
     def _note(self, state: StreamState, event: BatchEvent, logged: Records, replayed: Records) -> None:
         """Count and log samples that came out otherwise; raise ReplayMismatch if the operator wants it so."""
         reason = "other" if event.build == BUILD else "version"
-        self.metrics.replay_mismatches.labels(reason).inc(len(logged))
+        self.metrics.replay_mismatches[reason].inc(len(logged))
         state.replay_mismatches[reason] += len(logged)
         what = (
             f"{len(logged)} replayed samples differ from the log, the first of them {logged.seq[0]}: "

@@ -27,7 +27,7 @@ async def score(session: Session, batch: Batch) -> Answer:
         answer.ready[:] = True
         async for part in slices(len(X)):
             score_part(detector, X, part, answer)
-    session.metrics.samples.labels("scored").inc(len(X))
+    session.metrics.samples["scored"].inc(len(X))
     return answer
 
 

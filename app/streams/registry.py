@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from itertools import takewhile
 from typing import Any, TypeVar
 
-from app.metrics import Metrics
+from app.metrics import Metrics, StreamFigures
 from app.settings import Settings
 from app.storage.base import Store, StoreError
 from app.streams.clock import Clock
@@ -29,13 +29,18 @@ class Registry:
         self._settings = settings
         self._clock = clock
         self._metrics = metrics
-        self.leases = Leases(store, settings.worker or unique_name(), settings.lease_seconds, clock)
+        self.leases = Leases(store, settings.worker or unique_name(), settings.lease_seconds, clock, metrics)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._running: set[asyncio.Task[Any]] = set()
         self._stopping = False
         self._held_bytes = 0
+        self._started_at = clock.monotonic()
         self._making_room = asyncio.Lock()
-        metrics.watch(self.count, self.held_bytes, self.oldest_unsaved_seconds)
+        metrics.watch(
+            self,
+            memory_budget_bytes=settings.memory_budget_bytes,
+            snapshot_due_seconds=settings.snapshot_every_seconds,
+        )
 
     def count(self) -> int:
         """Count the streams in memory."""
@@ -49,6 +54,27 @@ class Registry:
         """Give the age of the oldest change that no snapshot holds."""
         times = [session.unsaved_since for session in self._sessions.values() if session.unsaved_since is not None]
         return self._clock.monotonic() - min(times) if times else 0.0
+
+    def leases_held(self) -> int:
+        """Count the streams that are leased."""
+        return self.leases.count()
+
+    def store_retries(self) -> int:
+        """Count how often the store was asked again after a failure."""
+        return self._store.retries
+
+    def written(self) -> list[tuple[str, StreamFigures]]:
+        """Give the figures of the streams that are written here."""
+        sessions = self._sessions.items()
+        return [
+            (stream, figures)
+            for stream, session in sessions
+            if (figures := session.figures) is not None and self.leases.holds(stream)
+        ]
+
+    def silent_seconds(self, stream: str) -> float:
+        """Give the time since a stream's last sample was learned here; since the start, if none was."""
+        return self._clock.monotonic() - self._metrics.learned_at.get(stream, self._started_at)
 
     async def shielded(self, work: Coroutine[Any, Any, T]) -> T:
         """Run work to its end even when the client that asked for it has gone."""
@@ -107,7 +133,7 @@ class Registry:
         async with self._making_room:
             while self._held_bytes > self._settings.memory_budget_bytes:
                 session = next((session for session in self._sessions.values() if not session.users), None)
-                if session is None or not await self.save(session, close=True):
+                if session is None or not await self.save(session, closing="room"):
                     return
 
     async def close_unused(self) -> None:
@@ -115,18 +141,21 @@ class Registry:
         before = self._clock.monotonic() - self._settings.idle_seconds
         for session in list(takewhile(lambda session: session.used_at <= before, self._sessions.values())):
             if not session.users:
-                await self.save(session, close=True)
+                await self.save(session, closing="idle")
         await self._make_room()
 
-    async def save(self, session: Session, *, close: bool = False) -> bool:
-        """Store a snapshot of a stream if it has changed, and close it if nobody else uses it; False if that failed."""
+    async def save(self, session: Session, *, closing: str = "") -> bool:
+        """Store a snapshot of a stream if it has changed; False if that failed.
+
+        With a reason for closing it, it is closed too if nobody else uses it.
+        """
         session.users += 1
         try:
             async with session.lock:
                 await session.save()
-                if close and session.users == 1:
+                if closing and session.users == 1:
                     session.forget()
-                    self._metrics.streams_closed.inc()
+                    self._metrics.streams_closed[closing].inc()
             return True
         except Exception as error:
             # one stream's fault must not end the snapshots of all others

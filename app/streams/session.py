@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from app.metrics import Metrics
+from app.metrics import Metrics, StreamFigures
 from app.settings import Settings
 from app.storage.base import Entry, Fenced, Position, Snapshot, StaleWriter, Store, StoreUnavailable
 from app.streams.clock import Clock
@@ -57,6 +57,11 @@ class Session:
     def is_open(self) -> bool:
         """Tell whether the stream is in memory."""
         return self._state is not None
+
+    @property
+    def figures(self) -> StreamFigures | None:
+        """Give what is told of the stream; None while it is not in memory."""
+        return None if self._state is None else self._state.figures
 
     @property
     def memory_bytes(self) -> int:
@@ -119,6 +124,9 @@ class Session:
     def _place(self, state: StreamState | None) -> None:
         self._state, self._current = state, True
         self._birth = None
+        if state is not None:
+            state.look()
+            state.figures.take_costs(state.detector.costs())
         self.unsaved_since = self.clock.monotonic() if state is not None and state.unsaved_events else None
 
     def _note_setback(self) -> None:
@@ -204,6 +212,8 @@ class Session:
             raise
         self.metrics.snapshots.inc()
         state.horizon, state.unsaved_events = horizon, 0
+        state.look()
+        state.figures.snapshot_bytes = len(snapshot.body)
         self.unsaved_since = None
 
     async def replace(self, state: StreamState) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from app.metrics import MISMATCHES
+from app.metrics import MISMATCHES, StreamFigures
 from app.storage.base import Position
 from app.streams.horizon import Horizon
 from app.streams.weighing import SESSION_BYTES, held_bytes
@@ -45,6 +45,19 @@ class StreamState:
     replay_mismatches: dict[str, int] = field(default_factory=no_mismatches)
     weight: int = 0
     weigh_from: int = 0
+    figures: StreamFigures = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.figures = StreamFigures(self.detector.config.expected_anomaly_rate)
+
+    def look(self) -> None:
+        """Bring up to date those figures that are at hand."""
+        detector, figures = self.detector, self.figures
+        figures.samples, figures.samples_needed = detector.n_seen, detector.samples_needed
+        figures.nodes, figures.splits = detector.n_nodes, detector.n_splits
+        figures.threshold = detector.threshold if detector.ready else None
+        figures.log_samples = detector.next_seq - self.horizon.oldest_seq
+        figures.unsaved_events = self.unsaved_events
 
     def memory_bytes(self) -> int:
         """Give the bytes in memory, as of the last time that they were counted: that takes a millisecond."""

@@ -42,7 +42,7 @@ class DisturbedStore:
 
     def __init__(self, store: Any) -> None:
         self.store = store
-        self.is_exclusive = store.is_exclusive
+        self.is_exclusive, self.retries = store.is_exclusive, store.retries
         self.before: dict[str, Callable[[], Awaitable[None]]] = {}
         self.after: dict[str, Callable[[], Awaitable[None]]] = {}
 

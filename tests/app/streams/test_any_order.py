@@ -137,7 +137,7 @@ class Life(RuleBasedStateMachine):
         """Store what has changed, and perhaps close the stream."""
         session = self.registry._sessions.get(stream)
         if session is not None:
-            assert self.runner.run(self.registry.save(session, close=close))
+            assert self.runner.run(self.registry.save(session, closing="room" if close else ""))
             assert (stream in self.registry._sessions) != close
 
     @rule()

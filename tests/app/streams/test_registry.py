@@ -28,7 +28,7 @@ async def test_the_least_recently_used_are_closed_after_their_snapshot():
         assert await snapshot_seq(service, "b") == 1
         assert (await service.observe([[1.0]], "b"))["seq"] == [2]
         assert list(sessions(service)) == ["c", "d", "b"]
-        assert await service.metric("itan_streams_closed_total") == 2
+        assert await service.metric("itan_streams_closed_total", reason="room") == 2
         assert await service.metric("itan_streams_opened_total") == 1
 
 

@@ -1,0 +1,14 @@
+"""The values that labels can have: all known beforehand, so that their series exist at 0 from the start."""
+
+from typing import Final
+
+OTHER: Final = "other"
+STATUS_CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
+SAMPLE_OUTCOMES: Final = ("learned", "repeated", "scored")
+LABEL_OUTCOMES: Final = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
+OBSERVE_STEPS: Final = ("decode", "engine", "append", "encode")
+CELLS: Final = ("tp", "fp", "tn", "fn")
+MISMATCHES: Final = ("version", "other")
+STORE_ERRORS: Final = ("unavailable", "stale", "missing", "corrupt", "elsewhere")
+CLOSINGS: Final = ("room", "idle")
+LEASE_CHANGES: Final = ("acquired", "released", "lost", "refused")

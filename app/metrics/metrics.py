@@ -1,0 +1,171 @@
+"""The metrics of one app: what it counts, what it measures, and what is read of its streams at each scrape."""
+
+from collections.abc import Iterable, Sequence
+from operator import sub
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+
+from app.metrics.distribution import Distribution
+from app.metrics.known import (
+    CELLS,
+    CLOSINGS,
+    LABEL_OUTCOMES,
+    LEASE_CHANGES,
+    MISMATCHES,
+    OBSERVE_STEPS,
+    OTHER,
+    SAMPLE_OUTCOMES,
+    STATUS_CLASSES,
+    STORE_ERRORS,
+)
+from app.metrics.source import Source
+from app.metrics.streams import StreamsCollector
+
+LATENCY_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+STEP_SECONDS: Final = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5)
+SCORE_NATS: Final = (-100, -50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+SURPRISE_NATS: Final = (-100, -50, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50, 100, 1000)
+
+
+class Metrics:
+    """The metrics of one app, in a registry of their own; counters count what this process did, gauges say what is."""
+
+    def __init__(self, version: str, *, watched: Iterable[str] = (), top: int = 20) -> None:
+        self.registry = CollectorRegistry()
+        self._count_requests()
+        self._count_samples()
+        self._count_labels()
+        self._watch_store()
+        self._watch_streams()
+        self._gauge("build_info", "1, labelled by version", "version").labels(version).set(1)
+        self._streams = StreamsCollector(watched, top)
+        self.learned_at: dict[str, float] = {}
+        self.registry.register(self._streams)
+        ProcessCollector(registry=self.registry)
+
+    def _count_requests(self) -> None:
+        self.requests = self._counter("requests", "requests answered", "route", "method", "status_class")
+        self.latency = self._times("request_seconds", "time to answer, by route", "route", LATENCY_SECONDS)
+        steps = self._times(
+            "observe_step_seconds", "time of each step of a POST /observe that learns, by step", "step", STEP_SECONDS
+        )
+        self.observe_steps = {step: steps.labels(step) for step in OBSERVE_STEPS}
+        self._routes: dict[tuple[str, str], dict[str, Counter]] = {}
+        self._latencies: dict[str, Histogram] = {}
+        self.know_routes([(OTHER, OTHER)])
+
+    def _count_samples(self) -> None:
+        text = "samples of accepted requests, by what was done with them"
+        self.samples = self._by("samples", text, "outcome", SAMPLE_OUTCOMES)
+        self.flags = self._counter("flags", "samples found anomalous when they were observed")
+        self.expected_flags = self._counter(
+            "expected_flags", "flags to expect of the samples that got a score, by their streams' expected_anomaly_rate"
+        )
+        text = "scores of observed samples, in nats; their units are the streams' own"
+        self.scores = Distribution("itan_score_nats", text, SCORE_NATS, self.registry)
+        text = "score minus threshold of observed samples: above 0 they are flagged, and the farther the surer"
+        self.surprises = Distribution("itan_surprise_nats", text, SURPRISE_NATS, self.registry)
+        self.splits = self._counter("splits", "nodes that were cut in two")
+
+    def _count_labels(self) -> None:
+        self.labels = self._by(
+            "labels", "labels by what became of them, each sample once a request", "outcome", LABEL_OUTCOMES
+        )
+        self.confusion = self._by(
+            "confusion",
+            "labels applied or revised, by decision and truth: tp were flagged and are anomalous, fp are false alarms, "
+            "fn misses",
+            "cell",
+            CELLS,
+        )
+        self.retractions = self._counter("retractions", "samples taken out of a model again because of their labels")
+
+    def _watch_store(self) -> None:
+        self.snapshots = self._counter("snapshots", "snapshots stored")
+        self.snapshot_failures = self._counter("snapshot_failures", "snapshots that could not be stored")
+        self.snapshot_age = self._gauge(
+            "snapshot_age_seconds", "age of the oldest change that no snapshot holds; 0 if none"
+        )
+        self.snapshot_due = self._gauge("snapshot_due_seconds", "age at which a change is due for a snapshot")
+        self.replay_mismatches = self._by(
+            "replay_mismatches",
+            "replayed samples that differ from the log in score or threshold, by whether another version logged them",
+            "reason",
+            MISMATCHES,
+        )
+        self.setbacks = self._counter(
+            "store_setbacks", "streams that the store gave back older than it had acknowledged"
+        )
+        self.store_errors = self._by(
+            "store_errors", "requests that failed on the store, by reason", "reason", STORE_ERRORS
+        )
+
+    def _watch_streams(self) -> None:
+        self.streams_opened = self._counter("streams_opened", "streams brought into memory")
+        self.streams_closed = self._by(
+            "streams_closed", "streams closed to make room, or because nobody asked for them", "reason", CLOSINGS
+        )
+        self.open_streams = self._gauge("open_streams", "streams in memory")
+        self.open_stream_bytes = self._gauge("open_stream_bytes", "memory that the open streams take")
+        self.memory_budget = self._gauge("memory_budget_bytes", "memory that the open streams may take")
+        self.leases_held = self._gauge(
+            "leases_held", "streams that this worker has leased; 0 on a store of one process"
+        )
+        text = "leases of streams got, given back, lost to another worker, or refused since another holds them"
+        self.lease_changes = self._by("lease_changes", text, "change", LEASE_CHANGES)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"itan_{name}", text, labels, registry=self.registry)
+
+    def _by(self, name: str, text: str, label: str, values: Iterable[str]) -> dict[str, Counter]:
+        """Make a counter for each value of a label."""
+        counter = self._counter(name, text, label)
+        return {value: counter.labels(value) for value in values}
+
+    def _times(self, name: str, text: str, label: str, buckets: Sequence[float]) -> Histogram:
+        return Histogram(f"itan_{name}", text, [label], buckets=buckets, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(f"itan_{name}", text, labels, registry=self.registry)
+
+    def know_routes(self, routes: Iterable[tuple[str, str]]) -> None:
+        """Create the series of (route, method) pairs; all other requests are counted as one."""
+        for route, method in routes:
+            self._routes[route, method] = {c: self.requests.labels(route, method, c) for c in STATUS_CLASSES}
+            self._latencies[route] = self.latency.labels(route)
+
+    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        key = (route, method) if (route, method) in self._routes else (OTHER, OTHER)
+        self._routes[key][f"{status // 100}xx"].inc()
+        self._latencies[key[0]].observe(seconds)
+
+    def note_scores(
+        self, scores: Sequence[float], thresholds: Sequence[float], flags: int, expected_flag_rate: float
+    ) -> None:
+        """Count samples that got a score and met a threshold."""
+        self.scores.add(scores)
+        self.surprises.add(map(sub, scores, thresholds))
+        self.expected_flags.inc(expected_flag_rate * len(scores))
+        if flags:
+            self.flags.inc(flags)
+
+    def note_learned(self, stream: str, now: float) -> None:
+        """Note when a stream that is watched for silence got a sample."""
+        if stream in self._streams.watched:
+            self.learned_at[stream] = now
+
+    def watch(self, source: Source, *, memory_budget_bytes: float, snapshot_due_seconds: float) -> None:
+        """Read this at each scrape."""
+        self.open_streams.set_function(source.count)
+        self.open_stream_bytes.set_function(source.held_bytes)
+        self.snapshot_age.set_function(source.oldest_unsaved_seconds)
+        self.leases_held.set_function(source.leases_held)
+        self.memory_budget.set(memory_budget_bytes)
+        self.snapshot_due.set(snapshot_due_seconds)
+        self._streams.source = source
+
+    def text(self) -> bytes:
+        """Give all metrics in Prometheus' text format."""
+        return generate_latest(self.registry)

@@ -1,0 +1,57 @@
+"""What the metrics ask for at a scrape."""
+
+from typing import Protocol
+
+from app.metrics.figures import StreamFigures
+
+Named = tuple[str, StreamFigures]
+
+
+class Source(Protocol):
+    """Who holds the streams in memory."""
+
+    def count(self) -> int:
+        """Count the streams in memory."""
+
+    def held_bytes(self) -> float:
+        """Give the memory that they take."""
+
+    def oldest_unsaved_seconds(self) -> float:
+        """Give the age of the oldest change that no snapshot holds."""
+
+    def leases_held(self) -> int:
+        """Count the streams that are leased."""
+
+    def store_retries(self) -> int:
+        """Count how often the store was asked again after a failure."""
+
+    def written(self) -> list[Named]:
+        """Give the figures of the streams that are written here: copies for reading are another worker's to tell."""
+
+    def silent_seconds(self, stream: str) -> float:
+        """Give the time since this worker got a stream's last sample; since its start, if it got none."""
+
+
+class NoStreams:
+    """A source before there is one."""
+
+    def count(self) -> int:
+        return 0
+
+    def held_bytes(self) -> float:
+        return 0.0
+
+    def oldest_unsaved_seconds(self) -> float:
+        return 0.0
+
+    def leases_held(self) -> int:
+        return 0
+
+    def store_retries(self) -> int:
+        return 0
+
+    def written(self) -> list[Named]:
+        return []
+
+    def silent_seconds(self, stream: str) -> float:
+        return 0.0

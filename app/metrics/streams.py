@@ -1,0 +1,46 @@
+"""The series that are made at a scrape, of the streams in memory then."""
+
+from collections.abc import Iterable
+from heapq import nlargest
+
+from prometheus_client import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from app.metrics.by_stream import by_stream
+from app.metrics.source import Named, NoStreams, Source
+from app.metrics.together import together
+
+
+class StreamsCollector(Collector):
+    """Tells of all streams together; by name, of those in `watched` and of the `top` others flagged most often."""
+
+    def __init__(self, watched: Iterable[str], top: int) -> None:
+        self.watched = frozenset(watched)
+        self._top = top
+        self.source: Source = NoStreams()
+
+    def collect(self) -> Iterable[Metric]:
+        written = self.source.written()
+        shown = self._shown(written)
+        yield from together([figures for _, figures in written])
+        yield from by_stream(shown)
+        text = "streams written here that are not shown by name"
+        yield GaugeMetricFamily("itan_hidden_streams", text, len(written) - len(shown))
+        yield self._silence()
+        text = "commands sent to the store once more, after a failure"
+        yield CounterMetricFamily("itan_store_retries", text, self.source.store_retries())
+
+    def _shown(self, written: list[Named]) -> list[Named]:
+        watched = [named for named in written if named[0] in self.watched]
+        others = [named for named in written if named[0] not in self.watched]
+        return watched + nlargest(self._top, others, key=lambda named: named[1].flag_rate.mean)
+
+    def _silence(self) -> Metric:
+        text = (
+            "time since this worker got a sample of a stream of ITAN_METRICS_STREAMS; since its start, if it got none"
+        )
+        metric = GaugeMetricFamily("itan_watched_stream_silent_seconds", text, labels=["stream"])
+        for stream in sorted(self.watched):
+            metric.add_metric([stream], self.source.silent_seconds(stream))
+        return metric

@@ -1,0 +1,92 @@
+"""Prometheus as deploy/ configures it, but soon, and with targets of this machine."""
+
+import json
+import math
+import shutil
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.servers import find_free_port, wait_until
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "prometheus"
+CONFIG = FOLDER / "prometheus.yml"
+RULES = sorted((FOLDER / "rules").glob("*.yml"))
+SOON = "500ms"
+
+
+def find_program(name: str) -> str:
+    """Give a program of Prometheus, or skip the test."""
+    program = shutil.which(name)
+    if program is None:
+        pytest.skip(f"{name} is not installed")
+    return program
+
+
+def rules() -> list[dict[str, Any]]:
+    """Give all rules, recording and alerting."""
+    yaml = YAML(typ="safe")
+    return [rule for path in RULES for group in yaml.load(path)["groups"] for rule in group["rules"]]
+
+
+class Prometheus:
+    """A running server that scrapes workers."""
+
+    def __init__(self, workers: list[str], folder: Path) -> None:
+        self._program = find_program("prometheus")
+        self._address = f"127.0.0.1:{find_free_port()}"
+        self._folder = folder
+        self._said = folder / "prometheus.txt"
+        YAML(typ="safe").dump(self._config(workers), folder / "prometheus.yml")
+
+    def _config(self, workers: list[str]) -> dict[str, Any]:
+        config: dict[str, Any] = YAML(typ="safe").load(CONFIG)
+        config["global"] |= {"scrape_interval": SOON, "scrape_timeout": SOON, "evaluation_interval": SOON}
+        config["rule_files"] = [str(CONFIG.parent / pattern) for pattern in config["rule_files"]]
+        targets = {"itan": workers, "prometheus": [self._address]}
+        config["scrape_configs"] = [
+            {"job_name": job["job_name"], "static_configs": [{"targets": targets[job["job_name"]]}]}
+            for job in config["scrape_configs"]
+            if job["job_name"] in targets
+        ]
+        return config
+
+    def __enter__(self) -> Self:
+        flags = [f"--storage.tsdb.path={self._folder / 'data'}", f"--web.listen-address={self._address}"]
+        command = [self._program, f"--config.file={self._folder / 'prometheus.yml'}", "--log.level=warn", *flags]
+        with self._said.open("wb") as said:
+            self._process = subprocess.Popen(command, stdout=said, stderr=said)
+        wait_until(self._is_ready)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _is_ready(self) -> bool:
+        assert self._process.poll() is None, self._said.read_text()
+        try:
+            with urllib.request.urlopen(f"http://{self._address}/-/ready") as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    def ask(self, what: str, **given: str) -> Any:
+        """Ask the HTTP API; an error fails."""
+        url = f"http://{self._address}/api/v1/{what}?{urllib.parse.urlencode(given)}"
+        try:
+            with urllib.request.urlopen(url) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{given}: {error.read().decode()}") from error
+
+    def query(self, expr: str) -> list[dict[str, str]]:
+        """Give the labels of all series of an expression that have a number now."""
+        found = self.ask("query", query=expr)["result"]
+        return [series["metric"] for series in found if math.isfinite(float(series["value"][1]))]
