@@ -30,7 +30,8 @@ class Proxy:
         self._port = find_free_port()
         self.url = f"http://127.0.0.1:{self._port}"
         addresses = {f"ITAN_WORKER_{n}": url.removeprefix("http://") for n, url in enumerate(workers, 1)}
-        self._environment = os.environ | addresses | {"ITAN_LISTEN": f"127.0.0.1:{self._port}"}
+        addresses |= {"ITAN_LISTEN": f"127.0.0.1:{self._port}", "ITAN_METRICS_LISTEN": f"127.0.0.1:{find_free_port()}"}
+        self._environment = os.environ | addresses
         self._said = folder / "haproxy.txt"
 
     def __enter__(self) -> Self:
