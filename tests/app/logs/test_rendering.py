@@ -11,7 +11,7 @@ from app.logs.rendering import render_console, render_json
 
 # half surrogate pairs too: file names and headers that are not UTF-8 end as such
 TEXTS = st.text(st.characters(codec=None, categories=None))
-VALUES = TEXTS | st.integers() | st.floats(allow_nan=False) | st.none() | st.booleans()
+VALUES = TEXTS | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.none() | st.booleans()
 
 
 def fields(**given: Any) -> dict[str, Any]:
