@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
 from app.api import density, feedback, health, observe, streams
@@ -27,6 +28,8 @@ from app.streams.snapshotter import Snapshotter
 
 logger = logging.getLogger(__name__)
 
+# FastAPI would look for OpenTelemetry's providers at every request: /metrics says it all
+NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
 ROUTES: list[Route] = [*observe.ROUTES, *feedback.ROUTES, *density.ROUTES, *streams.ROUTES, *health.ROUTES]
 
 
@@ -38,7 +41,9 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     clock, store = clock or Clock(), store or open_store(settings.store, settings.durability)
     registry = Registry(store, settings, clock, metrics)
     service = Service(settings, keys, store, registry, metrics)
-    app = ItanApp(title="itan", version=installed_version(), lifespan=lifespan, redirect_slashes=False)
+    app = ItanApp(
+        title="itan", version=installed_version(), lifespan=lifespan, redirect_slashes=False, telemetry=NO_TELEMETRY
+    )
     app.state.service = service
     app.state.snapshotter = Snapshotter(registry, clock)
     app.router.routes[:0] = ROUTES  # first, so that the busiest are found first

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from app.streams.errors import Refused
 
@@ -53,14 +53,23 @@ async def read_body(request: Request, limit: int, setting: str = "ITAN_MAX_BODY_
     size = int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 20 else 0
     if size > limit:
         raise too_large(size, limit, setting)
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > limit:
-            raise too_large(size, limit, setting)
+    body, is_whole = await next_chunk(request)
+    chunks, size = [body], len(body)
+    while not is_whole and size <= limit:
+        chunk, is_whole = await next_chunk(request)
         chunks.append(chunk)
+        size += len(chunk)
+    if size > limit:
+        raise too_large(size, limit, setting)
     return b"".join(chunks)
+
+
+async def next_chunk(request: Request) -> tuple[bytes, bool]:
+    """Give what came next of a body, and whether that was the last; ClientDisconnect if the client went away."""
+    message = await request.receive()
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    return message.get("body", b""), not message.get("more_body", False)
 
 
 def too_large(size: int, limit: int, setting: str) -> BodyTooLarge:

@@ -34,7 +34,9 @@ async def post_observe(request: Request) -> Response:
     media = media_type(request, JSON, NDJSON, BYTES)
     body = await read_body(request, service.settings.max_body_bytes)
     began = perf_counter()
-    batch = replace(read_batch(media, body, service.settings.max_batch_samples), explain=explain)
+    batch = read_batch(media, body, service.settings.max_batch_samples)
+    if explain:
+        batch = replace(batch, explain=True)
     if not learn:
         return await score_batch(service, stream, batch)
     service.metrics.observe_steps["decode"].observe(perf_counter() - began)

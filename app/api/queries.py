@@ -1,5 +1,6 @@
 """Query parameters, read strictly."""
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -12,6 +13,7 @@ from app.streams.ids import PATTERN, checked_stream_id
 STREAM: dict[str, Any] = {"type": "string", "pattern": f"^{PATTERN}$"}
 T = TypeVar("T")
 
+STREAM_ALONE = re.compile(f"stream=({PATTERN})".encode())
 FLAGS = {"true": True, "false": False}
 
 
@@ -21,6 +23,8 @@ class InvalidQuery(Refused):
 
 def read_query(request: Request, *known: str) -> dict[str, str]:
     """Give the parameters of a request; InvalidQuery for one that is repeated or not known to the route."""
+    if "stream" in known and (alone := STREAM_ALONE.fullmatch(request.scope["query_string"])):
+        return {"stream": alone[1].decode("ascii")}  # as nearly every request has it
     found: dict[str, str] = {}
     try:
         pairs = parse_qsl(request.scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict")

@@ -7,7 +7,7 @@ import msgspec
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import request_response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -35,7 +35,17 @@ class Route(APIRoute):
             tags=["itan"],
         )
         # FastAPI's handler solves dependencies and encodes answers: there is nothing to solve or to encode here
-        self.app = request_response(endpoint)
+        self.app = answering(endpoint)
+
+
+def answering(endpoint: Endpoint) -> ASGIApp:
+    """Make an app of an endpoint; what it raises is for the middleware that answers errors."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        response = await endpoint(Request(scope, receive, send))
+        await response(scope, receive, send)
+
+    return app
 
 
 def answer(document: object, status: int = 200) -> Response:

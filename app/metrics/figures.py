@@ -33,41 +33,37 @@ class RunningMean:
 class StreamFigures:
     """How a stream stands; None is what cannot be known yet.
 
-    log_loss is the mean of the recent scores, and usual_log_loss follows it within the hour: what lies between tells
-    whether the model still fits.
+    log_loss is the mean of the recent scores, and usual_log_loss follows it within the hour: the rise between them
+    tells whether the model still fits.
     """
 
+    stream: str
     expected_flag_rate: float
     samples: int = 0
     samples_needed: int = 0
+    is_warming_up: bool = False
     nodes: int = 1
     splits: int = 0
     threshold: float | None = None
     score: float | None = None
+    log_loss: float | None = None
     usual_log_loss: float | None = None
+    log_loss_rise: float | None = None
     confusion: tuple[int, int, int, int] = (0, 0, 0, 0)
     cost: float = 0.0
     best_fixed_cost: float = 0.0
     snapshot_bytes: int = 0
     log_samples: int = 0
     unsaved_events: int = 0
-    flag_rate: RunningMean = field(init=False)
-    recent_scores: RunningMean = field(init=False)
-    _usual_as_of: float = 0.0
+    flag_rate: float = field(init=False)
+    _flags: RunningMean = field(init=False)
+    _recent_scores: RunningMean = field(init=False)
+    _log_loss_as_of: float = 0.0
 
     def __post_init__(self) -> None:
-        self.flag_rate = RunningMean(RECENT_FLAGS, self.expected_flag_rate, TRUSTED)
-        self.recent_scores = RunningMean(RECENT_SCORES)
-
-    @property
-    def log_loss(self) -> float | None:
-        """The mean of the recent scores, once there are enough to tell."""
-        return self.recent_scores.mean if self.recent_scores.n == RECENT_SCORES else None
-
-    @property
-    def log_loss_rise(self) -> float | None:
-        """How far the recent scores lie above the usual ones."""
-        return None if self.usual_log_loss is None else self.recent_scores.mean - self.usual_log_loss
+        self.flag_rate = self.expected_flag_rate
+        self._flags = RunningMean(RECENT_FLAGS, self.expected_flag_rate, TRUSTED)
+        self._recent_scores = RunningMean(RECENT_SCORES)
 
     def take_scores(self, scores: Sequence[float], thresholds: Sequence[float], flags: int, now: float) -> None:
         """Take in scores and the thresholds that they met, at least one; a score counts no further than BEYOND_NATS.
@@ -76,29 +72,25 @@ class StreamFigures:
         """
         n = len(scores)
         self.score = scores[-1]
-        self.flag_rate.add(flags / n, n)
-        self._move_usual(now)
-        held = [within(min(score, met + BEYOND_NATS)) for score, met in zip(scores, thresholds, strict=True)]
-        self.recent_scores.add(sum(held) / n, n)
+        self._flags.add(flags / n, n)
+        self.flag_rate = self._flags.mean
+        total = sum(map(min, scores, [met + BEYOND_NATS for met in thresholds]))
+        # scores may be the largest double
+        self._recent_scores.add(max(-FAR_NATS, min(total / n, FAR_NATS)), n)
+        if self._recent_scores.n == RECENT_SCORES:
+            self._take_log_loss(self._recent_scores.mean, now)
 
     def take_costs(self, costs: Costs) -> None:
         """Take in what the decisions on labelled samples turned out to cost."""
         self.confusion = costs.true_alarms, costs.false_alarms, costs.true_passes, costs.misses
         self.cost, self.best_fixed_cost = costs.cost, costs.best_fixed_cost
 
-    def _move_usual(self, now: float) -> None:
-        """Let the usual scores follow the recent ones, by the time that has passed."""
-        recent = self.log_loss
-        if recent is None:
-            return
-        if self.usual_log_loss is None:
-            self.usual_log_loss = recent
+    def _take_log_loss(self, mean: float, now: float) -> None:
+        """Let the usual log-loss follow the one before, by the time that it stood; see how far the new one is off."""
+        if self.log_loss is None or self.usual_log_loss is None:
+            self.usual_log_loss = mean
         else:
-            passed = min(max(now - self._usual_as_of, 0.0) / USUAL_SECONDS, 1.0)
-            self.usual_log_loss += (recent - self.usual_log_loss) * passed
-        self._usual_as_of = now
-
-
-def within(nats: float) -> float:
-    """Keep a score where sums of it are finite: it may be the largest double."""
-    return max(-FAR_NATS, min(nats, FAR_NATS))
+            passed = min(max(now - self._log_loss_as_of, 0.0) / USUAL_SECONDS, 1.0)
+            self.usual_log_loss += (self.log_loss - self.usual_log_loss) * passed
+        self.log_loss, self._log_loss_as_of = mean, now
+        self.log_loss_rise = mean - self.usual_log_loss

@@ -4,8 +4,6 @@ from typing import Protocol
 
 from app.metrics.figures import StreamFigures
 
-Named = tuple[str, StreamFigures]
-
 
 class Source(Protocol):
     """Who holds the streams in memory."""
@@ -25,7 +23,7 @@ class Source(Protocol):
     def store_retries(self) -> int:
         """Count how often the store was asked again after a failure."""
 
-    def written(self) -> list[Named]:
+    def written(self) -> list[StreamFigures]:
         """Give the figures of the streams that are written here: copies for reading are another worker's to tell."""
 
     def silent_seconds(self, stream: str) -> float:
@@ -50,7 +48,7 @@ class NoStreams:
     def store_retries(self) -> int:
         return 0
 
-    def written(self) -> list[Named]:
+    def written(self) -> list[StreamFigures]:
         return []
 
     def silent_seconds(self, stream: str) -> float:

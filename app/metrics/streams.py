@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable
 from heapq import nlargest
+from operator import attrgetter
 
 from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from app.metrics.by_stream import by_stream
-from app.metrics.source import Named, NoStreams, Source
+from app.metrics.figures import StreamFigures
+from app.metrics.source import NoStreams, Source
 from app.metrics.together import together
 
 
@@ -23,7 +25,7 @@ class StreamsCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         written = self.source.written()
         shown = self._shown(written)
-        yield from together([figures for _, figures in written])
+        yield from together(written)
         yield from by_stream(shown)
         text = "streams written here that are not shown by name"
         yield GaugeMetricFamily("itan_hidden_streams", text, len(written) - len(shown))
@@ -31,10 +33,10 @@ class StreamsCollector(Collector):
         text = "commands sent to the store once more, after a failure"
         yield CounterMetricFamily("itan_store_retries", text, self.source.store_retries())
 
-    def _shown(self, written: list[Named]) -> list[Named]:
-        watched = [named for named in written if named[0] in self.watched]
-        others = [named for named in written if named[0] not in self.watched]
-        return watched + nlargest(self._top, others, key=lambda named: named[1].flag_rate.mean)
+    def _shown(self, written: list[StreamFigures]) -> list[StreamFigures]:
+        watched = [figures for figures in written if figures.stream in self.watched]
+        others = [figures for figures in written if figures.stream not in self.watched]
+        return watched + nlargest(self._top, others, key=attrgetter("flag_rate"))
 
     def _silence(self) -> Metric:
         text = (

@@ -49,10 +49,10 @@ class RedisStore:
 
     def __init__(self, url: str, durability: Durability = Durability.PROCESS) -> None:
         self._servers, self._durability = servers_of(url), durability
-        self._appends = RedisPipe(self._servers, APPEND_LANES, APPEND_GROUP)
-        self._changes = RedisPipe(self._servers, CHANGE_LANES, CHANGE_GROUP)
-        self._leases = RedisPipe(self._servers, LEASE_LANES, LEASE_GROUP)
-        self._others = RedisPipe(self._servers, OTHER_LANES, OTHER_GROUP)
+        self._appends = RedisPipe(self._servers.exchange_short, APPEND_LANES, APPEND_GROUP)
+        self._changes = RedisPipe(self._servers.exchange, CHANGE_LANES, CHANGE_GROUP)
+        self._leases = RedisPipe(self._servers.exchange, LEASE_LANES, LEASE_GROUP)
+        self._others = RedisPipe(self._servers.exchange, OTHER_LANES, OTHER_GROUP)
         self._scripts: dict[str, Script] = {}
 
     @property

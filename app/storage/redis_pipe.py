@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from hashlib import sha1
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from redis.exceptions import ConnectionError as DisconnectedError
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError, ResponseError
 
 from app.storage.base import StoreCorrupt, StoreError, StoreUnavailable
-from app.storage.redis_servers import Servers, Words
+from app.storage.redis_servers import Words
 
 # What a server answers while it cannot serve for now, by the first word.
 PASSING_ERRORS = frozenset(
@@ -31,6 +32,7 @@ PASSING_ERRORS = frozenset(
         "UNKILLABLE",
     )
 )
+Exchange = Callable[[Sequence[Words], Sequence[Words]], Awaitable[list[Any]]]
 LUA = Path(__file__).parent / "lua"
 
 
@@ -61,8 +63,8 @@ class RedisPipe:
     `waits` are the commands that wait for a pipeline's writes to be kept as well as was promised.
     """
 
-    def __init__(self, servers: Servers, lanes: int, group_limit: int) -> None:
-        self._servers, self._lanes, self._group_limit = servers, lanes, group_limit
+    def __init__(self, exchange: Exchange, lanes: int, group_limit: int) -> None:
+        self._exchange_with, self._lanes, self._group_limit = exchange, lanes, group_limit
         self.waits: list[Words] = []
         self._waiting: deque[Command] = deque()
         self._senders: set[asyncio.Task[None]] = set()
@@ -108,10 +110,10 @@ class RedisPipe:
         return group
 
     async def _exchange(self, group: list[Command]) -> list[Any]:
-        answers = await self._servers.exchange([command.words for command in group], self.waits)
+        answers = await self._exchange_with([command.words for command in group], self.waits)
         unknown = [place for place, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
         if unknown:  # the others ran: only these go again
-            again = await self._servers.exchange([group[place].in_full for place in unknown], self.waits)
+            again = await self._exchange_with([group[place].in_full for place in unknown], self.waits)
             for place, answer in zip(unknown, again, strict=True):
                 answers[place] = answer
         return answers

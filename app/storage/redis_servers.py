@@ -13,11 +13,13 @@ from redis.backoff import ExponentialBackoff
 from redis.exceptions import MovedError
 
 from app.storage.base import StoreUnavailable
+from app.storage.redis_line import RedisLine
 
 # A verb waits for at most about (retries + 1) times the socket timeout; both can be set in the URL's query.
 DEFAULTS = {"socket_timeout": 2.0, "socket_connect_timeout": 1.0, "max_connections": 16}
 POOL_SECONDS = 5.0
 RETRIES = 1
+PAUSE_SECONDS = 0.2
 PORTS = {"sentinel": 26379, "cluster": 6379}
 
 Words = tuple[Any, ...]
@@ -40,6 +42,9 @@ class Servers(Protocol):
 
     async def exchange(self, commands: Sequence[Words], waits: Sequence[Words]) -> list[Any]:
         """Send commands, and on each of the connections they go by, what waits for them to be kept well enough."""
+
+    async def exchange_short(self, commands: Sequence[Words], waits: Sequence[Words]) -> list[Any]:
+        """Do the same for commands with short answers, one call at a time, by a shorter way if there is one."""
 
     async def info(self, *sections: str) -> list[Info]:
         """Ask every primary how it is."""
@@ -83,7 +88,7 @@ class CountedBackoff(ExponentialBackoff):
     """The pause before a command is sent again, which counts how often that is."""
 
     def __init__(self) -> None:
-        super().__init__(cap=0.2, base=0.05)
+        super().__init__(cap=PAUSE_SECONDS, base=PAUSE_SECONDS / 2)
         self.retries = 0
 
     def compute(self, failures: int) -> float:
@@ -115,6 +120,7 @@ class OneServer:
     def _use(self, client: Redis) -> None:
         self._client = client
         self.timeout_seconds = float(client.connection_pool.connection_kwargs["socket_timeout"])
+        self._line = RedisLine(client.connection_pool, self.timeout_seconds, RETRIES, self.backoff)
 
     async def open(self) -> None:
         """Make sure that the server answers."""
@@ -122,6 +128,7 @@ class OneServer:
 
     async def close(self) -> None:
         """Close all connections."""
+        await self._line.close()
         await self._client.aclose()
 
     async def exchange(self, commands: Sequence[Words], waits: Sequence[Words]) -> list[Any]:
@@ -130,6 +137,11 @@ class OneServer:
         for words in (*commands, *waits):
             pipeline.execute_command(*words)
         answers = await pipeline.execute(raise_on_error=False)
+        return judge(answers[: len(commands)], answers[len(commands) :])
+
+    async def exchange_short(self, commands: Sequence[Words], waits: Sequence[Words]) -> list[Any]:
+        """Do the same on a connection that is kept for it."""
+        answers = await self._line.exchange((*commands, *waits))
         return judge(answers[: len(commands)], answers[len(commands) :])
 
     async def info(self, *sections: str) -> list[Info]:
@@ -195,6 +207,10 @@ class Cluster:
             await self._client.aclose()  # so that the nodes are asked anew
             raise StoreUnavailable("Redis: the stream is moving to another node")
         return judge(answers[: len(commands)], answers[len(commands) :])
+
+    async def exchange_short(self, commands: Sequence[Words], waits: Sequence[Words]) -> list[Any]:
+        """Do the same: which node has a stream is for the client to know."""
+        return await self.exchange(commands, waits)
 
     def _nodes_of(self, commands: Sequence[Words]) -> dict[str, ClusterNode]:
         nodes = (self._client.get_node_from_key(key_of(words)) for words in commands)

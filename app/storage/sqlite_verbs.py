@@ -61,20 +61,21 @@ def append(
     connection: sqlite3.Connection, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes]
 ) -> None:
     """Add an entry at the head."""
-    number, head = _find_stream(connection, stream)
-    if head != after:
-        if head == entry.position and _read_body(connection, number, head) == entry.body:
-            return
-        raise StaleWriter(stream, after, head)
+    number = _move_head(connection, stream, after, entry)
+    if number is None:
+        _refuse_unless_repeated(connection, stream, after, entry)
+        return
     _put_entry(connection, number, entry)
-    connection.executemany(
-        "INSERT INTO ids VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq",
-        ((number, name, seq) for name, seq in entry.named_samples()),
-    )
-    connection.executemany(
-        "INSERT INTO labels VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body",
-        ((number, int(seq), body) for seq, body in labels.items()),
-    )
+    if entry.ids:
+        connection.executemany(
+            "INSERT INTO ids VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq",
+            ((number, name, seq) for name, seq in entry.named_samples()),
+        )
+    if labels:
+        connection.executemany(
+            "INSERT INTO labels VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body",
+            ((number, int(seq), body) for seq, body in labels.items()),
+        )
 
 
 def save_snapshot(connection: sqlite3.Connection, stream: str, snapshot: Snapshot) -> None:
@@ -204,16 +205,28 @@ def _find_stream(connection: sqlite3.Connection, stream: str) -> tuple[int, Posi
     return row[0], Position(row[1], row[2])
 
 
+def _move_head(connection: sqlite3.Connection, stream: str, after: Position, entry: Entry) -> int | None:
+    """Count an entry in, and give the stream's number; None, and nothing changed, if its head is not `after`."""
+    row = connection.execute(
+        "UPDATE streams SET head_seq = ?, head_sub = ?, log_entries = log_entries + 1, log_bytes = log_bytes + ? "
+        "WHERE name = ? AND head_seq = ? AND head_sub = ? RETURNING number",
+        (*entry.position, len(entry.body), stream, *after),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def _refuse_unless_repeated(connection: sqlite3.Connection, stream: str, after: Position, entry: Entry) -> None:
+    """Raise StaleWriter or StreamNotFound for an entry that is not the newest one come again."""
+    number, head = _find_stream(connection, stream)
+    if head != entry.position or _read_body(connection, number, head) != entry.body:
+        raise StaleWriter(stream, after, head)
+
+
 def _put_entry(connection: sqlite3.Connection, number: int, entry: Entry) -> None:
     packed = msgspec.msgpack.encode(entry.ids) if entry.ids else None
     connection.execute(
         f"INSERT INTO log (stream, {ENTRY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 (names of columns)
         (number, *entry.position, entry.body, entry.first_seq, packed),
-    )
-    connection.execute(
-        "UPDATE streams SET head_seq = ?, head_sub = ?, log_entries = log_entries + 1, log_bytes = log_bytes + ? "
-        "WHERE number = ?",
-        (*entry.position, len(entry.body), number),
     )
 
 

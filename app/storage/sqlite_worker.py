@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -15,6 +16,8 @@ Operation = Callable[[sqlite3.Connection], T]
 
 # One slow operation must not hold back the answers of thousands.
 GROUP_LIMIT = 256
+# A disk that hangs keeps the thread: whoever has waited so long is told that the store is unavailable.
+PATIENCE_SECONDS = 5.0
 
 
 class Job(NamedTuple):
@@ -27,9 +30,12 @@ class Job(NamedTuple):
 class SqliteWorker:
     """Runs operations in one thread, all that wait in one transaction, each undone alone if it fails."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], begin: str) -> None:
+    def __init__(
+        self, connect: Callable[[], sqlite3.Connection], begin: str, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
         self._connect, self._begin = connect, begin
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._patience = Patience(patience_seconds)
         self._ended: asyncio.Future[None] | None = None
 
     async def start(self) -> None:
@@ -42,17 +48,18 @@ class SqliteWorker:
         self._ended = ended
 
     async def stop(self) -> None:
-        """Finish what waits, then close the connection."""
+        """Finish what waits, then close the connection; a thread that hangs is left behind."""
         if self._ended is not None:
             ended, self._ended = self._ended, None
             self._jobs.put(None)
-            await asyncio.shield(ended)
+            await asyncio.wait([ended], timeout=self._patience.seconds)
 
     async def run(self, operation: Operation[T]) -> T:
         """Run one operation; it takes effect unless this raises."""
         if self._ended is None:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._patience.watch(future)
         self._jobs.put(Job(operation, future))
         return await future
 
@@ -88,12 +95,44 @@ class SqliteWorker:
     def _run_group(self, connection: sqlite3.Connection, group: list[Job]) -> list[object]:
         try:
             connection.execute(self._begin)
-            outcomes = [_attempt(connection, job) for job in group]
+            # what is undone of a single one is all there is: that needs no mark to go back to
+            attempt = _attempt if len(group) > 1 else _run
+            outcomes = [attempt(connection, job) for job in group]
             connection.execute("COMMIT")
         except Exception as error:  # nothing of this group was kept
             _roll_back(connection)
             return [wrap_error(error) for _ in group]
         return outcomes
+
+
+class Patience:
+    """Ends the wait of those who have waited for so long, with one timer for all of them."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._waits: deque[tuple[float, asyncio.Future[Any]]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self, future: "asyncio.Future[Any]") -> None:
+        """Let a future fail if it is not done in time."""
+        while self._waits and self._waits[0][1].done():
+            self._waits.popleft()
+        loop = future.get_loop()
+        ends = loop.time() + self.seconds
+        self._waits.append((ends, future))
+        if self._timer is None:
+            self._timer = loop.call_at(ends, self._give_up)
+
+    def _give_up(self) -> None:
+        self._timer = None
+        while self._waits:
+            ends, future = self._waits[0]
+            if not future.done() and ends > (loop := future.get_loop()).time():
+                self._timer = loop.call_at(ends, self._give_up)
+                return
+            self._waits.popleft()
+            if not future.done():
+                future.set_exception(StoreUnavailable(f"SQLite: no answer from the disk in {self.seconds:g} s"))
 
 
 def wrap_error(error: Exception) -> Exception:
@@ -108,12 +147,15 @@ def wrap_error(error: Exception) -> Exception:
     return error
 
 
+def _run(connection: sqlite3.Connection, job: Job) -> object:
+    """Do what is asked for, unless nobody waits for it any more."""
+    return None if job.future.done() else job.operation(connection)
+
+
 def _attempt(connection: sqlite3.Connection, job: Job) -> object:
-    if job.future.cancelled():
-        return None
     connection.execute("SAVEPOINT job")
     try:
-        outcome = job.operation(connection)
+        outcome = _run(connection, job)
     except Exception as error:
         if not connection.in_transaction:  # a full disk can undo the work of the whole group
             raise

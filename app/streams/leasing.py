@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from os import getpid
 from secrets import token_hex
@@ -36,6 +36,10 @@ class Leases:
     def holds(self, stream: str) -> bool:
         """Tell whether this worker writes the stream, as far as it knows."""
         return self._store.is_exclusive or stream in self._tokens
+
+    def holding(self) -> Callable[[str], bool]:
+        """Give `holds` for asking of thousands of streams at once."""
+        return self.holds if self._store.is_exclusive else self._tokens.__contains__
 
     def count(self) -> int:
         """Count the leases that this worker has."""

@@ -90,13 +90,12 @@ async def state_for(session: Session, samples: Samples) -> StreamState:
 async def observe_in(session: Session, state: StreamState, batch: Batch) -> Answer:
     """Answer a batch in an open stream."""
     X = matrix_of(session, batch, state.detector.config)
-    seqs = await session.ledger.seqs(batch.ids, state.horizon.oldest_seq)
-    known = await known_rows(session, batch.ids, seqs)
+    known = await known_rows(session, state, batch.ids) if batch.ids else {}
     refuse_changed(X, batch.ids, known)
     if known:
         answer, explained = await complete(session, state, batch, X, known)
     else:
-        records, explained = await learn(session, state, batch, X, np.arange(len(X)))
+        records, explained = await learn(session, state, batch, X)
         answer = Answer.of(records)
     if batch.explain:
         answer.explained = [explained.get(seq) for seq in answer.seq.tolist()]
@@ -129,12 +128,13 @@ def matrix_of(session: Session, batch: Batch, config: DetectorConfig) -> Matrix:
     n = batch.samples.count(config.n_features)
     refuse_beyond(session.settings.max_batch_samples, n, "samples", "ITAN_MAX_BATCH_SAMPLES")
     X = batch.samples.matrix(config)
-    if set(config.kinds) != {"gaussian"}:
+    if config.features is not None and set(config.kinds) != {"gaussian"}:
         refuse_outside(X, config, batch.samples.field)
     for field, column in (("ids", batch.ids), ("timestamps", batch.timestamps)):
         if column is not None and len(column) not in (0, n):
             raise InvalidIds(field, f"{len(column)} entries", f"as many as the samples, {n}")
-    refuse_doubled(batch.ids)
+    if batch.ids:
+        refuse_doubled(batch.ids)
     return X
 
 
@@ -148,8 +148,9 @@ def refuse_doubled(ids: tuple[str, ...]) -> None:
                 raise InvalidIds(f"ids[{i}]", client_id, "different from the ids before it in the batch")
 
 
-async def known_rows(session: Session, ids: tuple[str, ...], seqs: Mapping[str, int]) -> dict[int, Records]:
+async def known_rows(session: Session, state: StreamState, ids: tuple[str, ...]) -> dict[int, Records]:
     """Give the rows whose ids are known, each with its record."""
+    seqs = await session.ledger.seqs(ids, state.horizon.oldest_seq)
     if not seqs:
         return {}
     records = await session.ledger.first_records(seqs.values())
@@ -168,31 +169,41 @@ def refuse_changed(X: Matrix, ids: tuple[str, ...], known: Mapping[int, Records]
 
 
 async def learn(
-    session: Session, state: StreamState, batch: Batch, X: Matrix, rows: Rows
+    session: Session, state: StreamState, batch: Batch, X: Matrix, rows: Rows | None = None
 ) -> tuple[Records, Mapping[int, Explained]]:
-    """Score and learn new samples, and log them; with what is explained, by seq."""
-    times = None if batch.timestamps is None else batch.timestamps[rows]
-    if times is not None:
-        now, allowance = session.clock.now(), session.settings.timestamp_allowance_seconds
-        check_timestamps(times, rows, state.newest_timestamp, now, allowance)
-    elif state.detector.config.half_life_seconds is not None:
-        times = np.full(len(X), session.clock.now())
+    """Score and learn what is new of a batch, X in these rows or in all, and log it; with what is explained, by seq."""
+    times = new_times(session, state, batch, len(X), rows)
+    began = perf_counter()
     # an error in the first slice has changed nothing; from then on the engine is ahead of the log
     first, rest = (None, None) if times is None else (times[:FIRST_ROWS], times[FIRST_ROWS:])
-    began = perf_counter()
     observed = [state.detector.observe(X[:FIRST_ROWS], first, explain=batch.explain)]
     with session.ahead_of_log():
-        observed += await observe_slices(state.detector, X[FIRST_ROWS:], rest, explain=batch.explain)
+        if len(X) > FIRST_ROWS:
+            observed += await observe_slices(state.detector, X[FIRST_ROWS:], rest, explain=batch.explain)
+        learned = Records.concatenate([out.records for out in observed]) if len(observed) > 1 else observed[0].records
         session.metrics.observe_steps["engine"].observe(perf_counter() - began)
-        records = [out.records for out in observed]
-        learned = Records.concatenate(records) if len(records) > 1 else records[0]
         explained = explained_in(observed)
-        ids = tuple(batch.ids[row] for row in rows) if batch.ids else ()
-        body = batch_body(learned, times, session.clock.steady(), explained)
-        position = Position(int(learned.seq[-1]), 0)
-        began = perf_counter()
-        await session.append(state, Entry(position, body, int(learned.seq[0]), ids), {})
-        session.metrics.observe_steps["append"].observe(perf_counter() - began)
+        ids = batch.ids if rows is None or not batch.ids else tuple(batch.ids[row] for row in rows)
+        await log(session, state, learned, ids, batch_body(learned, times, session.clock.steady(), explained))
     state.newest_timestamp = newest(state.newest_timestamp, times)
     count_learned(session, state, learned)
     return learned, explained
+
+
+def new_times(session: Session, state: StreamState, batch: Batch, n: int, rows: Rows | None) -> Times | None:
+    """Give the times of the n new samples, checked; the present one where the model needs some and none were given."""
+    now = session.clock.now()
+    if batch.timestamps is not None:
+        rows = np.arange(n) if rows is None else rows
+        times = batch.timestamps[rows]
+        check_timestamps(times, rows, state.newest_timestamp, now, session.settings.timestamp_allowance_seconds)
+        return times
+    return None if state.detector.config.half_life_seconds is None else np.full(n, now)
+
+
+async def log(session: Session, state: StreamState, learned: Records, ids: tuple[str, ...], body: bytes) -> None:
+    """Append what was learned to the log."""
+    seqs = learned.seq
+    began = perf_counter()
+    await session.append(state, Entry(Position(int(seqs[-1]), 0), body, int(seqs[0]), ids))
+    session.metrics.observe_steps["append"].observe(perf_counter() - began)

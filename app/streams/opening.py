@@ -12,6 +12,7 @@ from app.metrics import Metrics
 from app.storage.base import Entry, Position, Store, StoreCorrupt
 from app.streams.errors import ReplayMismatch
 from app.streams.events import BatchEvent, UnreadableEvent, read_event, read_records, read_timestamps
+from app.streams.mismatches import Mismatches
 from app.streams.state import StreamState
 from app.streams.stepping import feedback_slices, join_slices, observe_slices
 from core import InvalidSnapshot, ItanError, Records
@@ -29,6 +30,7 @@ class Opening:
     store: Store
     stream: str
     metrics: Metrics
+    mismatches: Mismatches
     is_strict: bool = False
 
     async def state(self) -> StreamState | None:
@@ -61,7 +63,7 @@ class Opening:
         event = read_event(entry.body)
         try:
             if isinstance(event, BatchEvent):
-                await self._observe(state, event)
+                await self._observe(state, event, entry.position)
             else:
                 await feedback_slices(state.detector, read_records(event.records), event.labels)
         except ItanError as error:
@@ -70,7 +72,7 @@ class Opening:
         state.unsaved_events += 1
         await asyncio.sleep(0)
 
-    async def _observe(self, state: StreamState, event: BatchEvent) -> None:
+    async def _observe(self, state: StreamState, event: BatchEvent, position: Position) -> None:
         records = read_records(event.records)
         if int(records.seq[0]) != state.detector.next_seq:
             raise UnreadableEvent(
@@ -80,13 +82,14 @@ class Opening:
         replayed = await join_slices([out.records for out in observed])
         differing = np.flatnonzero(~agree(records, replayed))
         if len(differing):
-            self._note(state, event, records[differing], replayed[differing])
+            self._note(state, event, position, records[differing], replayed[differing])
         state.newest_timestamp = newest(state.newest_timestamp, read_timestamps(event))
 
-    def _note(self, state: StreamState, event: BatchEvent, logged: Records, replayed: Records) -> None:
+    def _note(
+        self, state: StreamState, event: BatchEvent, position: Position, logged: Records, replayed: Records
+    ) -> None:
         """Count and log samples that came out otherwise; raise ReplayMismatch if the operator wants it so."""
         reason = "other" if event.build == BUILD else "version"
-        self.metrics.replay_mismatches[reason].inc(len(logged))
         state.replay_mismatches[reason] += len(logged)
         what = (
             f"{len(logged)} replayed samples differ from the log, the first of them {logged.seq[0]}: "
@@ -94,7 +97,9 @@ class Opening:
             f"threshold {replayed.threshold[0]!s}, logged {logged.threshold[0]!s}; "
             f"logged by {event.build or 'an early version'}, this is {BUILD}"
         )
-        logger.warning("stream %s: %s", self.stream, what, extra={"stream": self.stream})
+        if self.mismatches.note(self.stream, position):
+            self.metrics.replay_mismatches[reason].inc(len(logged))
+            logger.warning("stream %s: %s", self.stream, what, extra={"stream": self.stream})
         if self.is_strict:
             raise ReplayMismatch(self.stream, what)
 

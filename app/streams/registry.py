@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine
+from functools import partial
 from itertools import takewhile
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from app.storage.base import Store, StoreError
 from app.streams.clock import Clock
 from app.streams.errors import Stopping
 from app.streams.leasing import Leases, unique_name
+from app.streams.mismatches import Mismatches
 from app.streams.session import Session
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ class Registry:
         self._clock = clock
         self._metrics = metrics
         self.leases = Leases(store, settings.worker or unique_name(), settings.lease_seconds, clock, metrics)
+        self._mismatches = Mismatches()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._running: set[asyncio.Task[Any]] = set()
         self._stopping = False
@@ -44,7 +46,7 @@ class Registry:
 
     def count(self) -> int:
         """Count the streams in memory."""
-        return sum(session.is_open for session in self._sessions.values())
+        return len(self._sessions) - [session.figures for session in self._sessions.values()].count(None)
 
     def held_bytes(self) -> int:
         """Give the memory of the open streams."""
@@ -63,14 +65,11 @@ class Registry:
         """Count how often the store was asked again after a failure."""
         return self._store.retries
 
-    def written(self) -> list[tuple[str, StreamFigures]]:
+    def written(self) -> list[StreamFigures]:
         """Give the figures of the streams that are written here."""
-        sessions = self._sessions.items()
-        return [
-            (stream, figures)
-            for stream, session in sessions
-            if (figures := session.figures) is not None and self.leases.holds(stream)
-        ]
+        holds = self.leases.holding()
+        found = [session.figures for session in self._sessions.values()]
+        return [figures for figures in found if figures is not None and holds(figures.stream)]
 
     def silent_seconds(self, stream: str) -> float:
         """Give the time since a stream's last sample was learned here; since the start, if none was."""
@@ -81,42 +80,51 @@ class Registry:
         if self._stopping:
             work.close()
             raise Stopping
-        task = asyncio.get_running_loop().create_task(work)
+        loop = asyncio.get_running_loop()
+        task, ended = loop.create_task(work), loop.create_future()
         self._running.add(task)
-        task.add_done_callback(self._done)
-        return await asyncio.shield(task)
+        task.add_done_callback(partial(self._done, ended))
+        # asyncio.shield would do, at twice the cost
+        await ended
+        return task.result()
 
-    def _done(self, task: asyncio.Task[Any]) -> None:
+    def _done(self, ended: "asyncio.Future[None]", task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
         # fetched, so that a failure whose client has gone is not reported as never looked at
         if not task.cancelled():
             task.exception()
+        if not ended.done():
+            ended.set_result(None)
 
-    @asynccontextmanager
-    async def reading(self, stream: str) -> AsyncIterator[Session]:
+    def reading(self, stream: str) -> "Reading":
         """Give a stream's session for a read."""
+        return Reading(self, stream)
+
+    def changing(self, stream: str) -> "Changing":
+        """Give a stream's session for a change; changes of one stream take turns in the order they came."""
+        return Changing(self, stream)
+
+    async def enter(self, stream: str) -> Session:
+        """Find or begin a session, which stays open until its user has left."""
         if stream not in self._sessions:
             # only who opens a stream waits for the room
             await self._make_room()
         session = self._sessions.get(stream) or self._begin(stream)
         self._sessions.move_to_end(stream)
         session.users += 1
-        try:
-            yield session
-        finally:
-            session.used_at = self._clock.monotonic()
-            self._leave(session)
-
-    def _begin(self, stream: str) -> Session:
-        session = Session(stream, self._store, self._clock, self._settings, self._metrics, self.leases)
-        self._sessions[stream] = session
         return session
 
-    @asynccontextmanager
-    async def changing(self, stream: str) -> AsyncIterator[Session]:
-        """Give a stream's session for a change; changes of one stream take turns in the order they came."""
-        async with self.reading(stream) as session, session.lock:
-            yield session
+    def leave(self, session: Session) -> None:
+        """Let a session go that was entered."""
+        session.used_at = self._clock.monotonic()
+        self._leave(session)
+
+    def _begin(self, stream: str) -> Session:
+        session = Session(
+            stream, self._store, self._clock, self._settings, self._metrics, self.leases, self._mismatches
+        )
+        self._sessions[stream] = session
+        return session
 
     def _leave(self, session: Session) -> None:
         """Note what a session takes now that one user less is there, and forget it if that is nothing."""
@@ -189,3 +197,38 @@ class Registry:
             logger.warning("shutdown time is over: %d streams have no snapshot; their logs hold everything", left)
             for task in self._running:
                 task.cancel()
+
+
+class Reading:
+    """A stream's session for the time of a read."""
+
+    __slots__ = ("_registry", "_session", "_stream")
+
+    def __init__(self, registry: Registry, stream: str) -> None:
+        self._registry, self._stream = registry, stream
+
+    async def __aenter__(self) -> Session:
+        self._session = await self._registry.enter(self._stream)
+        return self._session
+
+    async def __aexit__(self, *_: object) -> None:
+        self._registry.leave(self._session)
+
+
+class Changing(Reading):
+    """A stream's session, with its lock, for the time of a change."""
+
+    __slots__ = ()
+
+    async def __aenter__(self) -> Session:
+        session = await super().__aenter__()
+        try:
+            await session.lock.acquire()
+        except BaseException:
+            self._registry.leave(session)
+            raise
+        return session
+
+    async def __aexit__(self, *_: object) -> None:
+        self._session.lock.release()
+        self._registry.leave(self._session)

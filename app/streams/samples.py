@@ -150,8 +150,9 @@ def refuse_infinities(X: Matrix) -> None:
 
 def with_some_value(X: Matrix, field: str) -> Matrix:
     """Raise InvalidSamples for the first sample that has no value at all."""
-    empty = np.isnan(X).all(axis=1)
-    if empty.any():
+    missing = np.isnan(X)
+    # most batches miss nothing: counting is a fifth of the price of looking through the rows
+    if np.count_nonzero(missing) and (empty := missing.all(axis=1)).any():
         i = int(empty.argmax())
         raise InvalidSamples(f"{field}[{i}]", None, "a sample with at least one value that is not missing")
     return X

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 
 from app.metrics import Metrics, StreamFigures
 from app.settings import Settings
-from app.storage.base import Entry, Fenced, Position, Snapshot, StaleWriter, Store, StoreUnavailable
+from app.storage.base import NO_LABELS, Entry, Fenced, Position, Snapshot, StaleWriter, Store, StoreUnavailable
 from app.streams.clock import Clock
 from app.streams.errors import StreamAppeared, UnknownStream
 from app.streams.leasing import Leases
 from app.streams.ledger import Ledger
+from app.streams.mismatches import Mismatches
 from app.streams.opening import Opening
 from app.streams.state import StreamState, new_state
 from core import Detector, DetectorConfig
@@ -33,7 +34,14 @@ class Session:
     """
 
     def __init__(
-        self, stream: str, store: Store, clock: Clock, settings: Settings, metrics: Metrics, leases: Leases
+        self,
+        stream: str,
+        store: Store,
+        clock: Clock,
+        settings: Settings,
+        metrics: Metrics,
+        leases: Leases,
+        mismatches: Mismatches,
     ) -> None:
         self.stream = stream
         self.store = store
@@ -41,12 +49,14 @@ class Session:
         self.settings = settings
         self.metrics = metrics
         self.leases = leases
+        self.mismatches = mismatches
         self.lock = asyncio.Lock()
         self.users = 0
         self.used_at = clock.monotonic()
         self.weight = 0
         self.ledger = Ledger(store, stream)
         self.unsaved_since: float | None = None
+        self.figures: StreamFigures | None = None
         self._state: StreamState | None = None
         self._current = False
         self._look_again_at = -math.inf
@@ -57,11 +67,6 @@ class Session:
     def is_open(self) -> bool:
         """Tell whether the stream is in memory."""
         return self._state is not None
-
-    @property
-    def figures(self) -> StreamFigures | None:
-        """Give what is told of the stream; None while it is not in memory."""
-        return None if self._state is None else self._state.figures
 
     @property
     def memory_bytes(self) -> int:
@@ -119,12 +124,14 @@ class Session:
         return self._state
 
     def _opening(self) -> Opening:
-        return Opening(self.store, self.stream, self.metrics, self.settings.strict_replay)
+        return Opening(self.store, self.stream, self.metrics, self.mismatches, self.settings.strict_replay)
 
     def _place(self, state: StreamState | None) -> None:
         self._state, self._current = state, True
         self._birth = None
+        self.figures = None if state is None else state.figures
         if state is not None:
+            state.figures.stream = self.stream
             state.look()
             state.figures.take_costs(state.detector.costs())
         self.unsaved_since = self.clock.monotonic() if state is not None and state.unsaved_events else None
@@ -171,7 +178,7 @@ class Session:
             self.leases.drop(self.stream)
             raise
 
-    async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes]) -> None:
+    async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
         """Log an event that the engine has taken; only then is it acknowledged."""
         if self._birth is not None:
             await self._bear(self._birth)
@@ -232,4 +239,5 @@ class Session:
             return await self.store.delete(self.stream, self.leases.token(self.stream))
         finally:
             self.forget()
+            self.mismatches.forget(self.stream)
             self._acknowledged = START

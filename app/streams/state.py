@@ -15,7 +15,7 @@ from core.snapshot import decode, encode
 
 KIND = "stream"
 VERSION = 1
-GROWTH, MOST_UNWEIGHED = 8, 128
+GROWTH, MOST_UNWEIGHED = 8, 1024
 """A stream is weighed again when it has seen one in so many samples more, at the latest after so many."""
 
 
@@ -48,12 +48,13 @@ class StreamState:
     figures: StreamFigures = field(init=False)
 
     def __post_init__(self) -> None:
-        self.figures = StreamFigures(self.detector.config.expected_anomaly_rate)
+        self.figures = StreamFigures("", self.detector.config.expected_anomaly_rate)
 
     def look(self) -> None:
         """Bring up to date those figures that are at hand."""
         detector, figures = self.detector, self.figures
         figures.samples, figures.samples_needed = detector.n_seen, detector.samples_needed
+        figures.is_warming_up = not detector.ready
         figures.nodes, figures.splits = detector.n_nodes, detector.n_splits
         figures.threshold = detector.threshold if detector.ready else None
         figures.log_samples = detector.next_seq - self.horizon.oldest_seq

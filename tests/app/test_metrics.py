@@ -13,10 +13,12 @@ from app.metrics import (
     STATUS_CLASSES,
     STORE_ERRORS,
 )
-from app.storage.base import StoreUnavailable
+from app.storage import open_store
+from app.storage.base import Entry, Position, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.labelling import OUTCOMES
-from tests.app.harness import DisturbedStore, Service, blobs, raising
+from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
+from tests.servers import find_free_port
 
 LINES = 1_000
 SERIES_OF_A_STREAM = 14  # before it is ready; nothing of its scores is known then
@@ -150,3 +152,127 @@ async def test_the_first_of_its_kind_is_seen(service, outcome):
     labels = [{"seq": 1, "anomaly": True}, {"seq": 1, "anomaly": False}, {"seq": 9, "anomaly": True}]
     await service.feedback(*labels)
     assert await service.metric("itan_labels_total", outcome=outcome) == 1
+
+
+async def test_scores_and_surprises_are_counted_by_how_high_they_are(service):
+    answer = await service.observe(blobs(900))
+    pairs = [pair for pair in zip(answer["score"], answer["threshold"], strict=True) if pair[0] is not None]
+    flags = sum(answer["is_anomaly"])
+    assert len(pairs) == 868
+    assert await service.metric("itan_score_nats_count") == await service.metric("itan_surprise_nats_count") == 868
+    assert await service.metric("itan_score_nats_bucket", le="5.0") == sum(score <= 5 for score, _ in pairs)
+    assert await service.metric("itan_surprise_nats_bucket", le="0.0") == 868 - flags
+    assert await service.metric("itan_flags_total") == flags > 0
+    assert await service.metric("itan_expected_flags_total") == pytest.approx(8.68)
+
+
+async def test_splits_and_retractions_are_counted_as_they_happen(service):
+    answer = await service.observe(blobs(900))
+    nodes = len((await service.http.get("/density?stream=s")).json()["nodes"])
+    assert await service.metric("itan_splits_total") == (nodes - 1) / 2 > 0
+    odd = [{"seq": seq, "anomaly": True} for seq in (100, 200, 300)]
+    assert sum((await service.feedback(*odd))["retracted"]) == 3
+    await service.feedback(*odd)
+    assert await service.metric("itan_retractions_total") == 3
+    assert answer["seq"][-1] == 900
+
+
+async def test_labels_are_counted_by_decision_and_truth_and_revised_ones_again(service):
+    answer = await service.observe(blobs(400))
+    flagged = answer["is_anomaly"].index(True) + 1
+    passed = answer["is_anomaly"].index(False, 40) + 1
+    in_warmup = {"seq": 1, "anomaly": True}
+
+    async def told():
+        return [await service.metric("itan_confusion_total", cell=cell) for cell in CELLS]
+
+    await service.feedback({"seq": flagged, "anomaly": False}, {"seq": passed, "anomaly": True}, in_warmup)
+    assert await told() == [0, 1, 0, 1]
+    await service.feedback({"seq": flagged, "anomaly": True}, {"seq": passed, "anomaly": False}, query="&dry_run=true")
+    await service.feedback({"seq": flagged, "anomaly": False})
+    assert await told() == [0, 1, 0, 1]
+    await service.feedback({"seq": flagged, "anomaly": True}, {"seq": passed, "anomaly": None})
+    assert await told() == [1, 1, 0, 1]
+
+
+async def test_counters_only_rise_and_a_replay_counts_nothing_again():
+    clock = FakeClock()
+    store = MemoryStore(clock.monotonic)
+
+    def counters(lines):
+        named = [line.rpartition(" ") for line in lines if re.match(r"itan_\w+(_total|_count|_bucket)\b", line)]
+        return {name: float(value) for name, _, value in named if "/metrics" not in name}
+
+    service = Service(store, clock, memory_budget_mb=1e-6)  # no room for any
+    async with service:
+        for stream in ("s", "t"):
+            await service.observe(blobs(900), stream)
+            await service.feedback(*({"seq": seq, "anomaly": seq % 2 == 0} for seq in range(700, 720)), stream=stream)
+        before = counters(await lines_of(service))
+        await service.registry.close_unused()
+        assert await service.metric("itan_open_streams") == 0
+        for stream in ("s", "t"):
+            assert (await service.http.get(f"/streams/{stream}/export")).status_code == 200
+        after = counters(await lines_of(service))
+        assert all(after[name] >= before[name] for name in before)
+        await service.observe(30.0 - 4.0 * blobs(900, seed=1))  # elsewhere, so that nodes are cut
+        assert await service.metric("itan_splits_total") > before["itan_splits_total"]
+        await service.crash()
+    again = Service(store, clock)
+    async with again:
+        blank = counters(await lines_of(again))
+        await again.http.get("/streams/s/export")
+        replayed = counters(await lines_of(again))
+        risen = {name.partition("{")[0] for name in blank if replayed[name] > blank[name]}
+        assert risen <= {
+            "itan_streams_opened_total",
+            "itan_lease_changes_total",
+            "itan_requests_total",
+            "itan_request_seconds_count",
+            "itan_request_seconds_bucket",
+        }
+        await again.observe([[0.0, 0.0]])
+        assert await again.metric("itan_nodes") > 5
+        assert await again.metric("itan_splits_total") <= 1
+        assert await again.metric("itan_samples_total", outcome="learned") == 1
+
+
+async def test_changes_of_leases_are_counted():
+    clock = FakeClock()
+    store = MemoryStore(clock.monotonic)
+
+    async def told(service):
+        return [await service.metric("itan_lease_changes_total", change=change) for change in LEASE_CHANGES]
+
+    async with Service(store, clock, worker="a") as a, Service(store, clock, worker="b") as b:
+        for stream in ("s", "t"):
+            await a.observe([[1.0]], stream)
+        assert await a.metric("itan_leases_held") == 2
+        await b.refused("POST", "/observe?stream=s", 503, "stream_elsewhere", json={"samples": [[1.0]]})
+        assert (await told(a), await told(b)) == ([2, 0, 0, 0], [0, 0, 0, 1])
+        await a.http.delete("/streams/t")
+        clock.advance(60)
+        await b.observe([[1.0]])
+        await a.registry.leases.renew()
+        assert (await told(a), await told(b)) == ([2, 1, 1, 0], [1, 0, 0, 1])
+        assert await a.metric("itan_leases_held") == 0
+
+
+async def test_commands_sent_once_more_to_a_store_are_counted():
+    store = open_store(f"redis://127.0.0.1:{find_free_port()}")
+    with pytest.raises(StoreUnavailable):
+        await store.open()
+    of_others = store.retries
+    with pytest.raises(StoreUnavailable):
+        await store.append("s", Position(0, 0), Entry(Position(1, 0), b"", 1))
+    assert store.retries > of_others > 0
+    async with Service(DisturbedStore(MemoryStore())) as service:
+        service.registry._store.retries = store.retries
+        assert await service.metric("itan_store_retries_total") == store.retries
+    await store.close()
+
+
+async def test_what_was_set_is_told_beside_what_is():
+    async with Service(memory_budget_mb=64, snapshot_every_seconds=7) as service:
+        assert await service.metric("itan_memory_budget_bytes") == 64 * 2**20
+        assert await service.metric("itan_snapshot_due_seconds") == 7

@@ -19,18 +19,25 @@ READ = "/observe?stream=s&learn=false"
 
 
 class Caller:
-    """A client of one stream "s", that knows how many samples were acknowledged."""
+    """A client of one stream "s", that knows how many samples were acknowledged.
+
+    A sample without an id that was refused is a stray: a server that was only stopped may have taken it all the same.
+    """
 
     def __init__(self, http: httpx2.Client) -> None:
         self.http = http
         self.acknowledged = 0
+        self.strays = self.kept_strays = 0
 
     def observe(self, size: int = 10) -> httpx2.Response:
         start = self.acknowledged
         body = {"samples": (X * 3)[start : start + size], "ids": [f"i{i}" for i in range(start, start + size)]}
         answer = self.http.post("/observe?stream=s", json=body)
         if answer.status_code == 200:
-            assert answer.json()["seq"] == list(range(start + 1, start + size + 1))
+            seqs = answer.json()["seq"]
+            self.kept_strays = seqs[0] - start - 1
+            assert 0 <= self.kept_strays <= self.strays
+            assert seqs == list(range(seqs[0], seqs[0] + size))
             self.acknowledged += size
         return answer
 
@@ -58,6 +65,7 @@ class Caller:
     def expect_quick_reads(self) -> None:
         """A state that may be ahead of the log serves reads; they do not wait for the store one after another."""
         assert self.http.post("/observe?stream=s", json={"samples": X[:1]}).status_code == 503
+        self.strays += 1
         began = time.perf_counter()
         for _ in range(30):
             assert self.http.post(READ, json={"samples": X[:1]}).status_code == 200
@@ -65,10 +73,9 @@ class Caller:
 
     def expect_recovery(self) -> None:
         """All goes on, with nothing lost and nothing twice."""
-        before = self.acknowledged
-        assert self.until_accepted(self.observe).json()["seq"][0] == before + 1
+        self.until_accepted(self.observe)
         assert self.until_accepted(self.label).json()["outcome"] in (["applied"], ["duplicate"])
-        assert self.http.get("/streams/s").json()["n_seen"] == self.acknowledged
+        assert self.http.get("/streams/s").json()["n_seen"] == self.acknowledged + self.kept_strays
         assert self.http.get("/readyz").json()["store"] == "available"
         assert 'itan_replay_mismatches_total{reason="other"} 0.0' in self.http.get("/metrics").text
 

@@ -33,6 +33,9 @@ end
 if head ~= after then
   local last = redis.call('XRANGE', log, position, position)[1]
   local repeated = head == position and last and last[2][2] == body
+  if repeated then -- a write, that WAIT and WAITAOF on this connection have something to wait for
+    redis.call('HSET', meta, 'fence', token)
+  end
   return {repeated and 'ok' or 'stale', head}
 end
 

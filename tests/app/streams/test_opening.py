@@ -89,6 +89,17 @@ async def test_a_strict_service_refuses_the_stream_and_no_other():
             problem = await service.refused(method, path, 503, "replay_mismatch", json=body)
             assert "ITAN_STRICT_REPLAY" in problem["detail"]
             assert "logged" in problem["detail"]
-        assert await service.metric("itan_replay_mismatches_total", reason="other") == 3
+        assert await service.metric("itan_replay_mismatches_total", reason="other") == 1
         assert (await service.observe([[1.0]], "t"))["seq"] == [1]
     assert (await store.load("s"), await store.size("s")) == before
+
+
+async def test_a_stream_of_the_same_name_is_counted_anew():
+    store = await altered("score", 0.5)
+    async with Service(store, strict_replay=True) as service:
+        await service.refused("GET", "/streams/s", 503, "replay_mismatch")
+        assert (await service.http.delete("/streams/s")).status_code == 204
+        other = await altered("score", 0.5)
+        store._streams["s"] = other._streams["s"]
+        await service.refused("GET", "/streams/s", 503, "replay_mismatch")
+        assert await service.metric("itan_replay_mismatches_total", reason="other") == 2
