@@ -7,10 +7,12 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
+from starlette.types import ASGIApp
 
 from app.api import density, events, feedback, health, histories, observe, page, session, streams
 from app.api.measuring import Measured
 from app.api.problems import handle_problems
+from app.api.requests import Logged
 from app.api.routing import Route, components
 from app.api.schemas import DOCUMENTED
 from app.api.service import Service
@@ -82,7 +84,12 @@ async def warn(store: Store) -> None:
 
 
 class ItanApp(FastAPI):
-    """FastAPI with the schemas of the bodies that it does not decode itself."""
+    """FastAPI with the schemas of the bodies that it does not decode itself, and a line in the log around it all."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Put the log outermost, where also the answer to a failure passes."""
+        settings: Settings = self.state.service.settings
+        return Logged(super().build_middleware_stack(), settings.log_level, with_values=settings.log_values)
 
     def openapi(self) -> dict[str, Any]:
         """Give the OpenAPI document."""

@@ -11,6 +11,7 @@ from time import time
 from starlette.requests import Request
 
 from app.hosts import ANY_HOST, Hosts
+from app.logs.context import note
 from app.tickets import csrf_token, holds, issue
 
 KEY = re.compile(r"[!-+\--9;-~]+")  # printable ASCII without blank, comma and colon
@@ -72,6 +73,7 @@ class Grant:
     digest: bytes = field(repr=False)
     scopes: frozenset[Scope]
     streams: str
+    place: int
 
     def allows(self, scope: Scope, stream: str | None) -> bool:
         """Tell whether the entry covers a scope on a stream (None: on no stream in particular)."""
@@ -112,6 +114,7 @@ class KeyRing:
         found = self.opened_by(carried_key(request)) if carries_key(request) else self.signed_in(request)
         if not found:
             raise Unauthenticated
+        note(key=found[0].place)
         return found
 
     def opened_by(self, key: str) -> tuple[Grant, ...]:
@@ -133,6 +136,7 @@ class KeyRing:
         """Raise the reason why a request may not do this, if there is one."""
         self._hosts.check(request.headers.get("host", ""))
         refuse_cross_site(request, scope)
+        note(stream=stream)
         held = self.held_by(request)
         if held is None:
             return
@@ -184,7 +188,7 @@ def parse_grant(entry: str, place: int) -> Grant:
     streams = rest[1] if len(rest) > 1 else "*"
     if not streams or not STREAMS.fullmatch(streams):
         raise InvalidKeys(place, "the streams are one stream id, or a prefix followed by *")
-    return Grant(digest_of(key), parse_scopes(rest[0], place) if rest else frozenset(Scope), streams)
+    return Grant(digest_of(key), parse_scopes(rest[0], place) if rest else frozenset(Scope), streams, place)
 
 
 def parse_scopes(text: str, place: int) -> frozenset[Scope]:

@@ -7,6 +7,7 @@ from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.hosts import ANY, Hosts
+from app.logs.choices import LogFormat, LogLevel
 from app.storage.base import Durability
 
 Count = Annotated[int, Field(ge=1)]
@@ -91,6 +92,11 @@ class Settings(BaseSettings):
         20, ge=0, le=50, description="how many other streams have them too: those that are flagged most often"
     )
     shutdown_seconds: Seconds = Field(20.0, description="time for running requests and snapshots at shutdown")
+    log_level: LogLevel = Field(LogLevel.INFO, description="how much is logged: debug, info, warning or error")
+    log_format: LogFormat | None = Field(
+        None, description="json or console; by default console where stderr is a terminal, else json"
+    )
+    log_values: bool = Field(False, description="log what clients sent where it is refused")
 
     @property
     def watched_streams(self) -> list[str]:

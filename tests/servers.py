@@ -225,3 +225,9 @@ def find_free_port() -> int:
     """Give a port that nothing listens on now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
+
+
+def is_listening(port: int) -> bool:
+    """Tell whether anything listens on a port of loopback."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0

@@ -16,6 +16,7 @@ from app.api.routing import PROBLEM
 from app.api.schemas import Problem
 from app.api.service import service_of
 from app.hosts import UnknownHost
+from app.logs.context import note
 from app.security import CrossSite, CsrfTokenNeeded, Forbidden, Unauthenticated
 from app.storage.base import Fenced, LeaseHeld, StaleWriter, StoreCorrupt, StoreError, StoreUnavailable, StreamNotFound
 from app.streams.errors import (
@@ -164,4 +165,5 @@ def headers_of(status: int, error: Exception) -> dict[str, str]:
 
 def respond(document: Problem, headers: Mapping[str, str] | None = None) -> Response:
     """Answer a problem."""
+    note(problem=document)
     return Response(msgspec.json.encode(document), document.status, headers, media_type=PROBLEM)

@@ -7,13 +7,13 @@ import signal
 import socket
 import sys
 from collections.abc import Container
-from enum import StrEnum
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.commands.connection import FAILED, MISUSED, fail
+from app.logs.choices import LogLevel
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -21,16 +21,9 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-OTHER_VARIABLES = {"ITAN_LOG_LEVEL", "ITAN_URL", "ITAN_KEY"}
+OTHER_VARIABLES = {"ITAN_URL", "ITAN_KEY"}
 
-
-class LogLevel(StrEnum):
-    """How much is said on stderr."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
+logger = logging.getLogger(__name__)
 
 
 def serve(
@@ -45,19 +38,22 @@ def serve(
             show_default="ITAN_STORE or sqlite:///itan.db",
         ),
     ] = None,
-    log_level: Annotated[LogLevel, typer.Option(envvar="ITAN_LOG_LEVEL", help="How much to say.")] = LogLevel.INFO,
+    log_level: Annotated[
+        LogLevel | None, typer.Option(help="How much to say.", show_default="ITAN_LOG_LEVEL or info")
+    ] = None,
 ) -> None:
     """Serve over HTTP until stopped. Flags win over ITAN_ settings of the environment."""
     # SIGTERM is an ordinary end, so it exits with 0: uvicorn raises it again after its clean shutdown
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     _limit_threads()
-    flags = {name: value for name, value in (("host", host), ("port", port), ("store", store)) if value is not None}
+    given = {"host": host, "port": port, "store": store, "log_level": log_level}
+    flags = {name: value for name, value in given.items() if value is not None}
     try:
         settings = _settings(flags)
         app = _create_app(settings)
     except ValueError as error:
         raise fail(_reason(error, flags), MISUSED) from None
-    _run(app, _bind(settings.host, settings.port), log_level, settings.shutdown_seconds)
+    _run(app, _bind(settings.host, settings.port), settings.shutdown_seconds)
 
 
 def _limit_threads() -> None:
@@ -67,10 +63,12 @@ def _limit_threads() -> None:
 
 
 def _settings(flags: dict[str, Any]) -> "Settings":
+    from app.logs.pipeline import set_up
     from app.settings import Settings
 
     settings = Settings(**flags)
     settings.refuse_open_bind()
+    set_up(settings.log_level, settings.log_format, settings.worker)
     _warn_of_unknown(set(Settings.model_fields))
     return settings
 
@@ -79,7 +77,7 @@ def _warn_of_unknown(fields: set[str]) -> None:
     """A misspelt ITAN_API_KEY must not leave a service open without a word."""
     known = {f"ITAN_{name.upper()}" for name in fields} | OTHER_VARIABLES
     for name in sorted(name for name in os.environ if name.startswith("ITAN_") and name not in known):
-        print(f"itan: {name} is not a setting and has no effect", file=sys.stderr)
+        logger.warning("%s is not a setting and has no effect", name)
 
 
 def _create_app(settings: "Settings") -> "FastAPI":
@@ -99,7 +97,7 @@ def _reason(error: ValueError, flags: Container[object]) -> str:
 
 def _source(setting: int | str, flags: Container[object]) -> str:
     """Name a setting as the user gave it."""
-    return f"--{setting}" if setting in flags else f"ITAN_{setting}".upper()
+    return f"--{setting}".replace("_", "-") if setting in flags else f"ITAN_{setting}".upper()
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -125,7 +123,7 @@ class StartFailure(logging.Filter):
         return not self.reason
 
 
-def _run(app: "FastAPI", listener: socket.socket, log_level: str, shutdown_seconds: float) -> None:
+def _run(app: "FastAPI", listener: socket.socket, shutdown_seconds: float) -> None:
     import uvicorn
 
     class Announcing(uvicorn.Server):
@@ -143,7 +141,7 @@ def _run(app: "FastAPI", listener: socket.socket, log_level: str, shutdown_secon
         app,
         http="httptools",
         loop="asyncio" if sys.platform == "win32" else "uvloop",
-        log_level=log_level,
+        log_config=None,  # its lines go the way of all others
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=math.ceil(shutdown_seconds),

@@ -92,7 +92,7 @@ class Leases:
             logger.warning("leases not renewed: %s", error)
             return
         for stream in renewal.lost:
-            logger.warning("stream %s was taken over by another worker", stream)
+            logger.warning("stream %s was taken over by another worker", stream, extra={"stream": stream})
             if self._tokens.get(stream) == tokens[stream]:
                 self._changes["lost"].inc()
                 self.drop(stream)

@@ -99,7 +99,7 @@ class Opening:
         )
         if self.mismatches.note(self.stream, position):
             self.metrics.replay_mismatches[reason].inc(len(logged))
-            logger.warning("stream %s: %s", self.stream, what)
+            logger.warning("stream %s: %s", self.stream, what, extra={"stream": self.stream})
         if self.is_strict:
             raise ReplayMismatch(self.stream, what)
 

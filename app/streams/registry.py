@@ -185,7 +185,8 @@ class Registry:
             # the others have their turn before it is tried again
             self._sessions.move_to_end(session.stream)
             unexpected = not isinstance(error, StoreError)
-            logger.warning("no snapshot of stream %s: %s", session.stream, error, exc_info=unexpected)
+            about = {"stream": session.stream}
+            logger.warning("no snapshot of stream %s: %s", session.stream, error, exc_info=unexpected, extra=about)
             return False
         finally:
             self._leave(session)

@@ -135,7 +135,8 @@ class Session:
         position = START if self._state is None else self._state.position
         if position < self._acknowledged:
             self.metrics.setbacks.inc()
-            logger.warning("stream %s: the store is back at %s from %s", self.stream, position, self._acknowledged)
+            what = f"the store is back at {position} from {self._acknowledged}"
+            logger.warning("stream %s: %s", self.stream, what, extra={"stream": self.stream})
         self._acknowledged = position
 
     def begin(self, config: DetectorConfig) -> StreamState:

@@ -110,6 +110,7 @@ def test_letting_everybody_in_is_refused() -> None:
         ({"ITAN_PORT": "99999"}, "ITAN_PORT: Input should be less than or equal to 65535"),
         ({"ITAN_SHUTDOWN_SECONDS": "soon"}, "ITAN_SHUTDOWN_SECONDS: Input"),
         ({"ITAN_STORE": "ftp://x/y"}, "ftp"),
+        ({"ITAN_LOG_LEVEL": "loud"}, "ITAN_LOG_LEVEL: Input should be 'debug'"),
         ({"ITAN_API_KEYS": "hush,se cret"}, "ITAN_API_KEYS, entry 2"),
     ],
 )
@@ -155,3 +156,30 @@ def test_a_misspelt_setting_is_warned_of():
         assert process.wait(30) == 0
         assert process.stderr is not None
         assert "ITAN_API_KEY is not a setting" in process.stderr.read()
+
+
+@pytest.mark.parametrize("flags", [(), ("--log-level", "debug")])
+def test_all_that_is_said_on_stderr_is_json(flags: tuple[str, ...]) -> None:
+    with serving("--store", "memory://", *flags, ITAN_WORKER="w1", PYTHONWARNINGS="always") as (process, url):
+        host, _, port = url.removeprefix("http://").rpartition(":")
+        with socket.create_connection((host, int(port))) as rude:
+            rude.sendall(b"rubbish\r\n\r\n")
+            assert rude.recv(100).startswith(b"HTTP/1.1 400")
+        get(url + "/livez")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        lines = [json.loads(line) for line in process.stderr]
+    assert all(line["worker"] == "w1" for line in lines)
+    events = [line["event"] for line in lines]
+    assert "Invalid HTTP request received." in events
+    assert events.count("request") == len(flags) // 2
+    assert not [line for line in lines if line.get("logger") == "py.warnings"]
+
+
+def test_the_console_is_for_people() -> None:
+    with serving("--store", "memory://", ITAN_LOG_FORMAT="console") as (process, _):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        assert process.stderr is not None
+        assert " info    Application startup complete." in process.stderr.read()

@@ -1,35 +1,77 @@
-"""docker-compose.yml: valid, and its Redis is told what keeps state safe."""
+"""docker-compose.yml: valid, safe to start, and its Redis is told what keeps state safe."""
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
-from ruamel.yaml import YAML
 
+from tests.deploy.compose import COMPOSE, environment, mounts, read_services
 from tests.servers import find_free_port, find_redis
 
-ROOT = Path(__file__).parents[2]
-SERVICES: dict[str, Any] = YAML(typ="safe").load(ROOT / "docker-compose.yml")["services"]
+SERVICES = read_services()
+WORKERS = ("itan", "itan-2", "itan-3")
 
 
 def test_it_is_a_valid_compose_file() -> None:
-    check = ["check-jsonschema", "--builtin-schema", "vendor.compose-spec", str(ROOT / "docker-compose.yml")]
+    check = ["check-jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE)]
     done = subprocess.run(check, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_ports_are_bound_to_loopback_alone() -> None:
     ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
-    assert ports == ["127.0.0.1:8000:8000"]
+    assert "127.0.0.1:8000:8000" in ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
 
 
 def test_there_is_time_to_stop_before_the_kill() -> None:
     from app.settings import Settings
 
-    assert int(SERVICES["itan"]["stop_grace_period"].removesuffix("s")) > Settings().shutdown_seconds
+    for worker in WORKERS:
+        assert int(SERVICES[worker]["stop_grace_period"].removesuffix("s")) > Settings().shutdown_seconds
+
+
+def test_images_are_pinned() -> None:
+    images = [service["image"] for name, service in SERVICES.items() if name not in WORKERS]
+    assert all(re.fullmatch(r"[a-z/]+:v?\d+\.\d+\.\d+(-\w+)?", image) for image in images), images
+
+
+def test_what_is_mounted_exists() -> None:
+    mounted = {place: folder for service in SERVICES.values() for place, folder in mounts(service).items()}
+    assert len(mounted) == 4
+    assert all(folder.is_dir() and any(folder.iterdir()) for folder in mounted.values())
+    home = environment(SERVICES["grafana"])["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert (mounted[str(Path(home).parent)] / Path(home).name).is_file()
+
+
+def test_by_default_one_worker_runs_and_three_behind_the_proxy_where_asked_for() -> None:
+    scaled = {name for name, service in SERVICES.items() if service.get("profiles") == ["scale"]}
+    assert scaled == {"itan-2", "itan-3", "haproxy"}
+    assert set(SERVICES) - scaled == {"itan", "redis", "prometheus", "grafana"}
+
+
+def test_workers_differ_by_name_alone() -> None:
+    environments = [environment(SERVICES[worker]) for worker in WORKERS]
+    assert [environ.pop("ITAN_WORKER") for environ in environments] == list(WORKERS)
+    assert environments == [environments[0]] * len(WORKERS)
+
+
+def test_workers_are_confined_and_the_store_is_theirs_alone() -> None:
+    for worker in WORKERS:
+        assert SERVICES[worker]["read_only"] is True
+        assert SERVICES[worker]["cap_drop"] == ["ALL"]
+    assert {name for name, service in SERVICES.items() if "state" in service.get("networks", [])} == {"redis", *WORKERS}
+    assert SERVICES["redis"]["networks"] == ["state"]
+
+
+def test_nobody_can_sign_in_to_grafana() -> None:
+    given = environment(SERVICES["grafana"])
+    assert given["GF_AUTH_ANONYMOUS_ORG_ROLE"] == "Viewer"
+    assert given["GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION"] == "true"
+    assert (given["GF_AUTH_DISABLE_LOGIN_FORM"], given["GF_AUTH_BASIC_ENABLED"]) == ("true", "false")
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 STEPS = read_dockerfile(ROOT / "Dockerfile")
 BUILD, FINAL = 0, 1
 GREETING = "itan serves "
+IGNORED = [line[3:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("**/")]
 
 
 def of(stage: int, verb: str) -> list[Step]:
@@ -69,7 +70,7 @@ def copy(step: Step, target: Path) -> None:
     for source in sources:
         place = target / (source if destination == "./" else destination)
         if (ROOT / source).is_dir():
-            shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns(*IGNORED))
         else:
             shutil.copy(ROOT / source, place)
 
@@ -81,11 +82,32 @@ def final_environment(built: Path, data: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def serving(built: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+def data(tmp_path: Path) -> Path:
+    """Follow the last stage's RUN, which makes the folder for data."""
+    (step,) = of(FINAL, "RUN")
+    folder = tmp_path / "data"
+    if os.geteuid():
+        folder.mkdir()
+    else:
+        subprocess.run([str(folder) if word == "/data" else word for word in step.words], check=True)
+    return folder
+
+
+def as_user(command: list[str]) -> list[str]:
+    """Run as the image's user, if we are root: it may look everywhere, but write only what is its own."""
+    if os.geteuid():
+        return command
+    user, group = of(FINAL, "USER")[-1].text.split(":")
+    identity = [f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs"]
+    return ["setpriv", *identity, *(f"--{kind}-caps=-all,+dac_read_search" for kind in ("inh", "ambient")), *command]
+
+
+@pytest.fixture
+def serving(built: Path, data: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
     """Run the image's own command; then its environment knows the port."""
-    environ = final_environment(built, tmp_path)
-    command = of(FINAL, "CMD")[0].exec_form
-    with subprocess.Popen(command, cwd=tmp_path, env=environ, stdout=subprocess.PIPE, text=True) as process:
+    environ = final_environment(built, data)
+    command = as_user(of(FINAL, "CMD")[0].exec_form)
+    with subprocess.Popen(command, cwd=data, env=environ, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             greeting = process.stdout.readline()
@@ -95,8 +117,11 @@ def serving(built: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str]
             process.kill()
 
 
-def test_the_built_image_serves_is_healthy_and_ends(serving: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
+def test_the_built_image_serves_is_healthy_and_ends(
+    serving: tuple[subprocess.Popen[str], dict[str, str]], data: Path
+) -> None:
     process, environ = serving
+    assert (data / "itan.db").stat().st_uid == (os.geteuid() or 10001)
     probe = of(FINAL, "HEALTHCHECK")[0].exec_form
     assert subprocess.run(probe, env=environ).returncode == 0
     process.send_signal(signal.SIGTERM)
@@ -109,6 +134,14 @@ def test_the_image_holds_the_program_and_no_tools_of_development(built: Path) ->
     assert {"app", "core"} <= packages
     assert not packages & {"pytest", "mypy", "hypothesis", "tests"}
     assert not list(built.glob("lib/python*/site-packages/*itan*.pth"))
+
+
+def test_the_image_holds_what_is_not_code_too(built: Path) -> None:
+    (package,) = built.glob("lib/python*/site-packages/app")
+    folders = ["storage/lua", "ui/dist"]
+    files = [path.relative_to(ROOT / "app") for folder in folders for path in (ROOT / "app" / folder).rglob("*")]
+    assert files
+    assert not [path for path in files if not (package / path).exists()]
 
 
 def test_listening_to_all_without_keys_is_refused(built: Path, tmp_path: Path) -> None:

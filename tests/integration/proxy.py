@@ -2,14 +2,13 @@
 
 import os
 import shutil
-import socket
 import subprocess
 from pathlib import Path
 from typing import Self
 
 import pytest
 
-from tests.servers import find_free_port, wait_until
+from tests.servers import find_free_port, is_listening, wait_until
 
 CONFIG = Path(__file__).parents[2] / "deploy" / "haproxy" / "haproxy.cfg"
 
@@ -30,7 +29,8 @@ class Proxy:
         self._port = find_free_port()
         self.url = f"http://127.0.0.1:{self._port}"
         addresses = {f"ITAN_WORKER_{n}": url.removeprefix("http://") for n, url in enumerate(workers, 1)}
-        self._environment = os.environ | addresses | {"ITAN_LISTEN": f"127.0.0.1:{self._port}"}
+        addresses |= {"ITAN_LISTEN": f"127.0.0.1:{self._port}", "ITAN_METRICS_LISTEN": f"127.0.0.1:{find_free_port()}"}
+        self._environment = os.environ | addresses
         self._said = folder / "haproxy.txt"
 
     def __enter__(self) -> Self:
@@ -46,5 +46,4 @@ class Proxy:
 
     def _listens(self) -> bool:
         assert self._process.poll() is None, self._said.read_text()
-        with socket.socket() as client:
-            return client.connect_ex(("127.0.0.1", self._port)) == 0
+        return is_listening(self._port)
