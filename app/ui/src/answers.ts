@@ -70,7 +70,7 @@ export interface Columns {
 export interface History extends Columns {
   oldest_seq: number;
   newest_seq: number;
-  thinned: boolean;
+  next: number | null;
   position: string;
 }
 

@@ -1,7 +1,10 @@
 // Requests to the service the page came from.
 import type { Session } from "./answers";
 
-/** An answer that refuses, as problem+json tells it; or no answer at all (status 0). */
+/** The status of a problem that no answer came. */
+export const UNREACHABLE = 0;
+
+/** An answer that refuses, as problem+json tells it; or none. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -72,12 +75,13 @@ async function reach(url: string, request: RequestInit): Promise<Response> {
   try {
     return await fetch(url, { ...request, credentials: "same-origin", cache: "no-store" });
   } catch {
-    throw new Problem(0, "unreachable", "The service does not answer.");
+    throw new Problem(UNREACHABLE, "unreachable", "The service does not answer.");
   }
 }
 
 async function refusal(answer: Response, url: string): Promise<Problem> {
-  if (answer.status === 401 && url !== "session") onSignedOut();
   const said = (await answer.json().catch(() => ({}))) as { detail?: string; title?: string; code?: string };
+  const isForgotten = answer.status === 401 || said.code === "csrf_token_needed";
+  if (isForgotten && url !== "session") onSignedOut();
   return new Problem(answer.status, said.code ?? "", said.detail ?? said.title ?? `The service answered ${answer.status}.`);
 }

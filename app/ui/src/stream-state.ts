@@ -4,7 +4,7 @@ import type { Columns, History, LabelEvent, StreamDescription } from "./answers"
 import { problemOf } from "./hooks";
 import { follow } from "./live";
 import { type Label, type Labels, type Row, extended, relabelled, rowsOf } from "./rows";
-import { Problem, type Query, get, streamPath } from "./service";
+import { Problem, type Query, UNREACHABLE, get, streamPath } from "./service";
 
 const TAIL = 2000;
 const MOST_LABELS = 1000;
@@ -52,6 +52,10 @@ function newestOf(before: Labels, after: Labels): Labels {
 }
 
 type Change = (before: Told) => Partial<Told>;
+
+function failed(problem: Problem): Change {
+  return (before) => ({ problem, isConnected: before.isConnected && problem.status !== UNREACHABLE });
+}
 
 /** Keeps the state of one stream true: samples are shown in gulps, the model is asked for now and then. */
 class Watch {
@@ -116,7 +120,7 @@ class Watch {
     });
 
   private async attempt(work: () => Promise<Change>): Promise<void> {
-    const change: Change = await work().catch((error: unknown) => () => ({ problem: problemOf(error) }));
+    const change: Change = await work().catch((error: unknown) => failed(problemOf(error)));
     if (!this.isStopped) this.set(change);
   }
 

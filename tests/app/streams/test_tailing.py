@@ -93,6 +93,15 @@ async def test_a_position_within_a_batch_gives_the_rest_of_it(service: Service) 
         assert (await told(news, NewSamples)).rows.seq.tolist() == list(range(18, 41))
 
 
+async def test_batches_told_together_are_told_once(service: Service) -> None:
+    for _ in range(3):
+        await service.observe(blobs(2))
+    async with aclosing(watch(service, Position(0, 0))) as news:
+        assert (await told(news, NewSamples)).rows.seq.tolist() == [1, 2, 3, 4, 5, 6]
+        await service.observe(blobs(1))
+        assert (await told(news, NewSamples)).rows.seq.tolist() == [7]
+
+
 async def test_without_a_position_it_begins_now(service: Service) -> None:
     await service.observe(blobs(100))
     async with aclosing(watch(service)) as news:

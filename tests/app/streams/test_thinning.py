@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from app.streams.columns import Columns
 from app.streams.thinning import Thinning
 
-SCORES = st.one_of(st.just(np.nan), st.integers(-5, 5).map(float))
-
 
 def samples(first: int, scores: list[float], marked: set[int] = frozenset()) -> Columns:
     n = len(scores)
@@ -28,12 +26,19 @@ def thinned(rows: Columns, points: int, cuts: list[int]) -> tuple[Columns, Thinn
     return kept, thinning
 
 
-@given(st.lists(SCORES, min_size=1, max_size=400), st.integers(16, 60), st.data())
-def test_it_keeps_within_its_points_in_order_however_it_is_cut(scores, points, data):
-    n = len(scores)
-    marked = data.draw(st.sets(st.integers(1, n), max_size=n))
-    cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=4)))
-    rows = samples(1, scores, marked)
+@given(
+    st.integers(1, 400),
+    st.integers(16, 60),
+    st.sampled_from([0.0, 0.02, 0.5]),
+    st.integers(0, 3),
+    st.integers(0, 2**32),
+)
+def test_it_keeps_within_its_points_in_order_however_it_is_cut(n, points, share, n_cuts, seed):
+    lot = np.random.default_rng(seed)
+    scores = np.where(lot.random(n) < 0.1, np.nan, lot.integers(-5, 6, size=n))
+    marked = set((1 + np.flatnonzero(lot.random(n) < share)).tolist())
+    cuts = sorted(lot.integers(0, n + 1, size=n_cuts).tolist())
+    rows = samples(1, scores.tolist(), marked)
     kept, thinning = thinned(rows, points, cuts)
     seqs = kept.seq.tolist()
     assert len(seqs) <= points

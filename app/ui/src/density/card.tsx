@@ -79,7 +79,7 @@ function sentence(grid: Grid, history: History, x: string, y: string): string {
   const column = grid.log_density[peak]?.indexOf(rows[peak] as number) ?? 0;
   const flagged = history.is_anomaly.filter(Boolean).length;
   const place = `${x} = ${number(grid.x_values[column])}, ${y} = ${number(grid.y_values[peak])}`;
-  return `Densest near ${place}. ${count(flagged)} of the newest ${count(history.seq.length)} samples are flagged. Those farther out are drawn at the edge.`;
+  return `Densest near ${place}. ${count(flagged)} of the newest ${count(history.seq.length)} samples are flagged. What lies farther out is drawn at the edge.`;
 }
 
 interface ChoiceProps {

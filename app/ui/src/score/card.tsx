@@ -91,7 +91,7 @@ function useRows(stream: string, state: StreamState, view: Span | null): { rows:
   const reaches = (span: Span | null): boolean => span === null || span.from >= (state.tail[0]?.seq ?? 1);
   const asked = reaches(settled) ? null : settled;
   const { data, problem } = useLoaded(
-    async () => (asked === null ? null : rowsOf(await readHistory(stream, asked))),
+    async () => (asked === null ? null : readHistory(stream, asked)),
     [stream, asked?.from, asked?.to],
   );
   if (reaches(view)) return { rows: state.tail, problem };
@@ -99,10 +99,18 @@ function useRows(stream: string, state: StreamState, view: Span | null): { rows:
 }
 
 /** Half a span more on both sides, so that a short drag shows no gap. */
-function readHistory(stream: string, span: Span): Promise<History> {
+async function readHistory(stream: string, span: Span): Promise<Row[]> {
   const spare = (span.to - span.from) / 2;
-  const from = Math.max(1, Math.floor(span.from - spare));
-  return get<History>(streamPath(stream, "/history"), { from, to: Math.ceil(span.to + spare), points: POINTS });
+  const to = Math.ceil(span.to + spare);
+  const rows: Row[] = [];
+  let from: number | null = Math.max(1, Math.floor(span.from - spare));
+  while (from !== null) {
+    // the service looks through so many samples at once, and says where to go on
+    const part: History = await get<History>(streamPath(stream, "/history"), { from, to, points: POINTS });
+    rows.push(...rowsOf(part));
+    from = part.next;
+  }
+  return rows;
 }
 
 /** A value once it has stood still for a moment. */

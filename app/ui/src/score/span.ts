@@ -7,6 +7,8 @@ export interface Span {
 
 export const LIVE_WIDTH = 400;
 const NARROWEST = 20;
+/** The log of a wider span would take several requests to read. */
+const WIDEST = 40_000;
 
 /** Where the line stands when it follows the stream: the newest samples, with some room on a young stream. */
 export function liveSpan(newest: number): Span {
@@ -17,7 +19,7 @@ export function liveSpan(newest: number): Span {
 /** Zoom round a place (0 = left edge, 1 = right edge); a factor above 1 shows more. */
 export function zoomed(span: Span, factor: number, at: number, all: Span): Span {
   const width = span.to - span.from;
-  const wanted = Math.min(Math.max(width * factor, NARROWEST), Math.max(all.to - all.from, NARROWEST));
+  const wanted = Math.min(Math.max(width * factor, NARROWEST), Math.max(all.to - all.from, NARROWEST), WIDEST);
   return within({ from: span.from + (width - wanted) * at, to: span.to + (wanted - width) * (1 - at) }, all);
 }
 

@@ -28,7 +28,7 @@ export function TreeCard({ model, problem, features, sample }: Props): preact.JS
       <div ref={host} class="scroll tree-plot">
         {drawn !== null && <Drawing drawn={drawn} active={node?.id ?? 0} path={sample?.path ?? []} onActive={setActive} />}
       </div>
-      {model !== null && model.nodes.length > 0 && <p class="readout">{summary(model)}</p>}
+      {model !== null && model.nodes.length > 0 && <p class="readout">{summary(model)}{sample?.path && ` The coloured path leads to where sample ${count(sample.seq)} lies.`}</p>}
       {node !== undefined && <p class="note node">{described(node, features)}</p>}
       {model !== null && model.nodes.length > 0 && <NodeTable nodes={model.nodes} />}
     </Card>
