@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from redis.asyncio.connection import AbstractConnection, ConnectionPool
+from hiredis import Reader, pack_command
+from redis.asyncio.connection import AbstractConnection, ConnectionPool, DefaultParser
 from redis.backoff import AbstractBackoff
 from redis.exceptions import ConnectionError as DisconnectedError
 from redis.exceptions import ReadOnlyError
 from redis.exceptions import TimeoutError as SilentError
 
-from app.storage.resp import IncompleteReply, pack, read_replies
+INCOMPLETE = object()
 
 
 class RedisLine:
@@ -26,9 +27,9 @@ class RedisLine:
         self._connection: AbstractConnection | None = None
         self._wire: Wire | None = None
 
-    async def exchange(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+    async def exchange(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Send commands and give their answers, errors among them; all are sent again if the connection breaks."""
-        sent = pack(commands)
+        sent = b"".join(map(pack_command, commands))
         for failures in range(1, self._retries + 2):
             try:
                 wire = self._wire if self._wire is not None and self._wire.is_open else await self._connect()
@@ -64,8 +65,12 @@ class Wire(asyncio.Protocol):
 
     def __init__(self, transport: asyncio.WriteTransport) -> None:
         self._transport, self._before = transport, transport.get_protocol()
-        self._data, self._count = b"", 0
-        self._answers: asyncio.Future[list[Any]] | None = None
+        self._reader = Reader(
+            protocolError=DisconnectedError, replyError=DefaultParser.parse_error, notEnoughData=INCOMPLETE
+        )
+        self._answers: list[Any] = []
+        self._count = 0
+        self._end: asyncio.Future[None] | None = None
         transport.set_protocol(self)
 
     @property
@@ -76,27 +81,35 @@ class Wire(asyncio.Protocol):
     async def exchange(self, sent: bytes, count: int, timeout_seconds: float) -> list[Any]:
         """Write commands and wait for so many answers."""
         loop = asyncio.get_running_loop()
-        self._data, self._count, self._answers = b"", count, loop.create_future()
+        self._answers, self._count, self._end = [], count, loop.create_future()
         patience = loop.call_later(timeout_seconds, self._fail, SilentError(f"no answer in {timeout_seconds:g} s"))
         try:
             self._transport.write(sent)
-            return await self._answers
+            await self._end
+        except BaseException:
+            self._transport.abort()  # what still comes must not be taken for an answer to later commands
+            raise
         finally:
             patience.cancel()
-            self._answers = None
+            self._end = None
+        return self._answers
 
     def data_received(self, data: bytes) -> None:
         """Read on; the exchange ends with its last answer."""
-        self._data += data
-        if self._answers is None or self._answers.done():
+        if self._end is None or self._end.done():
             self._transport.abort()  # an answer that nobody waits for
             return
+        self._reader.feed(data)
         try:
-            self._answers.set_result(read_replies(self._data, self._count))
-        except IncompleteReply:
-            return
+            while (answer := self._reader.gets()) is not INCOMPLETE:
+                self._answers.append(answer)
         except Exception as error:
             self._fail(DisconnectedError(f"not Redis' protocol: {error}"))
+            return
+        if len(self._answers) > self._count:
+            self._fail(DisconnectedError("more answers than commands"))
+        elif len(self._answers) == self._count:
+            self._end.set_result(None)
 
     def connection_lost(self, error: Exception | None) -> None:
         """End the exchange under way."""
@@ -104,5 +117,5 @@ class Wire(asyncio.Protocol):
         self._before.connection_lost(error)
 
     def _fail(self, error: Exception) -> None:
-        if self._answers is not None and not self._answers.done():
-            self._answers.set_exception(error)
+        if self._end is not None and not self._end.done():
+            self._end.set_exception(error)
