@@ -34,7 +34,7 @@ class Opening:
     is_strict: bool = False
 
     async def state(self) -> StreamState | None:
-        """Give the stream as of its newest event ; None: there is no such stream.
+        """Give the stream as of its newest event; None: there is no such stream.
 
         Raises StoreCorrupt if the log has a gap, ReplayMismatch if the replay must be exact and is not.
         """

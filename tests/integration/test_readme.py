@@ -1,4 +1,4 @@
-"""The README: its examples run, and its tables say what the code says."""
+"""The README and docs/: their examples run, their links lead somewhere, their tables say what the code says."""
 
 import json
 import re
@@ -14,8 +14,10 @@ from app.settings import Settings
 from core import DetectorConfig
 from tests.app.test_cli_serve import serving
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
-EXAMPLES = re.findall(r"^```sh\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).parents[2]
+PAGES = {path: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+README = PAGES[ROOT / "README.md"]
+EXAMPLES = re.findall(r"^```sh\n(.*?)^```", "".join(PAGES.values()), re.MULTILINE | re.DOTALL)
 ANSWER = re.search(r"^```json\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 ADDRESS = "localhost:8000"
 
@@ -51,6 +53,20 @@ def test_the_examples_run_in_order(tmp_path: Path) -> None:
     assert json.loads(answers[-3])["seq"] == [1]
     assert json.loads(answers[-2])["values"] == {"cpu": 0.31, "latency_ms": 60}
     assert json.loads(answers[-1])["samples"] == []
+
+
+def test_every_link_leads_to_a_file_and_a_heading() -> None:
+    for page, text in PAGES.items():
+        for path, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", text):
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), (page.name, path)
+            assert not anchor or anchor in anchors(PAGES[target]), (page.name, path, anchor)
+
+
+def anchors(text: str) -> set[str]:
+    """The names by which a page's headings can be linked to."""
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_every_setting_is_listed_with_its_default() -> None:
