@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
+from redis._parsers import AsyncCommandsParser
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.connection import SSLConnection, parse_url
@@ -172,6 +173,15 @@ class Watched(OneServer):
         await self._sentinel.aclose()
 
 
+class KnownCommands(AsyncCommandsParser):
+    """The table of commands, read once: redis-py asks the first node again after each error, and that may be dead."""
+
+    async def initialize(self, node: ClusterNode | None = None) -> None:
+        """Read the table, unless it is known."""
+        if not self.commands:
+            await super().initialize(node)
+
+
 class Cluster:
     """The nodes of a Cluster; each stream lives on one of them."""
 
@@ -181,6 +191,7 @@ class Cluster:
         nodes = [ClusterNode(host, port) for host, port in hosts]
         self.backoff = CountedBackoff()
         self._client = RedisCluster(startup_nodes=nodes, retry=retry(self.backoff), protocol=2, **options)
+        self._client.commands_parser = KnownCommands()
         self.timeout_seconds = float(options["socket_timeout"])
 
     async def open(self) -> None:

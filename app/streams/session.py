@@ -148,7 +148,9 @@ class Session:
 
     async def create(self, state: StreamState) -> None:
         """Make a new stream known to the store."""
-        if not await self._create(Snapshot(state.position, state.to_bytes())):
+        with self.ahead_of_log():  # one that is not vouched for may yet be found by the next try
+            is_new = await self._create(Snapshot(state.position, state.to_bytes()))
+        if not is_new:
             self.forget()
             raise StreamAppeared(self.stream)
         self._place(state)

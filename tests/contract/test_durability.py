@@ -123,3 +123,30 @@ async def test_a_replica_is_waited_for(serve, tmp_path, servers):
     assert servers is ClusterServers or refused == names
     assert "no replica" in await warnings_of(running.url, REPLICAS)
     await store.close()
+
+
+async def test_a_repeated_change_is_waited_for_like_the_first(serve, tmp_path, monkeypatch):
+    class Mark:
+        hex = "the same call, sent again"
+
+    monkeypatch.setattr("app.storage.redis.uuid4", Mark)
+    running = serve(WatchedServers(find_valkey(), tmp_path, *AOF, replicas=1))
+    store = open_store(running.url + SOON, REPLICAS)
+    await store.open()
+    newer = Snapshot(Position(1, 1), b"newer")
+    changes = [
+        lambda: store.create("s", START),
+        lambda: store.append("s", Position(0, 0), one(1), {}, 0),
+        lambda: store.replace("s", Position(1, 0), newer, 0),
+        lambda: store.delete("s", 0),
+    ]
+    for change in changes:
+        running.replicas[0].freeze()  # it stays connected
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable, match="kept it"):
+                await change()
+            with running.primary.admin() as admin:  # a new connection has written nothing yet
+                admin.client_kill_filter(_type="normal", skipme=True)
+        running.replicas[0].thaw()
+        await change()
+    await store.close()

@@ -10,9 +10,10 @@ from redis.exceptions import ResponseError
 from app.storage import open_store
 from app.storage.base import Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable
 from app.storage.redis import RedisStore
-from tests.servers import PROGRAMS
+from tests.servers import PROGRAMS, SLOTS, ClusterServers, ask, wait_until
 
 START = Snapshot(Position(0, 0), b"start")
+PARTLY = ("--cluster-require-full-coverage", "no")
 
 
 def one(seq: int, body: bytes = b"body") -> Entry:
@@ -247,3 +248,30 @@ async def test_server_errors_are_sorted_into_passing_and_lasting():
         assert isinstance(wrap_error(ResponseError(words)), StoreUnavailable)
     assert not isinstance(wrap_error(ResponseError("ERR unknown command")), StoreUnavailable)
     assert isinstance(wrap_error(TimeoutError()), StoreUnavailable)
+
+
+async def test_a_dead_node_takes_only_its_own_streams_along(tmp_path):
+    cluster = ClusterServers(PROGRAMS["valkey"](), tmp_path, "--appendonly", "yes", *PARTLY)
+    cluster.start()
+    victim = cluster.servers[0]
+    store = open_store(cluster.url)
+    await store.open()
+    names = [f"s{number}" for number in range(6)]
+    hit = {name for name in names if ask(victim, "CLUSTER", "KEYSLOT", name) < SLOTS // 3}
+    assert 0 < len(hit) < 6
+    for name in names:
+        await store.create(name, START)
+    victim.kill()
+    for seq in (1, 2):
+        for name in names:
+            if name in hit:
+                with pytest.raises(StoreUnavailable, match="Redis"):
+                    await store.append(name, Position(seq - 1, 0), one(seq))
+            else:
+                await store.append(name, Position(seq - 1, 0), one(seq))
+    victim.start()
+    wait_until(lambda: b"cluster_state:ok" in bytes(ask(victim, "CLUSTER", "INFO")))
+    for name in hit:
+        await store.append(name, Position(0, 0), one(1))
+    await store.close()
+    cluster.kill()

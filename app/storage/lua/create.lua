@@ -3,7 +3,11 @@ local meta, snapshot, lease = KEYS[1], KEYS[2], KEYS[6]
 local token, mark, position, body = unpack(ARGV)
 
 if redis.call('EXISTS', meta) == 1 then
-  return {redis.call('HGET', meta, 'token') == mark and 'ok' or 'exists'}
+  local repeated = redis.call('HGET', meta, 'token') == mark
+  if repeated then -- a write, as in append
+    redis.call('HSET', meta, 'token', mark)
+  end
+  return {repeated and 'ok' or 'exists'}
 end
 if redis.call('EXISTS', unpack(KEYS, 1, 5)) > 0 then
   return {'corrupt'}

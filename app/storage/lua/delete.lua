@@ -1,10 +1,14 @@
 -- Forget a stream, remnants of a damaged one too. ARGV: token
-local token, fence = ARGV[1], redis.call('HGET', KEYS[1], 'fence')
+local meta, lease = KEYS[1], KEYS[6]
+local token, fence = ARGV[1], redis.call('HGET', meta, 'fence')
 if fence and tonumber(token) < tonumber(fence) then
   return {'fenced', fence}
 end
 local removed = redis.call('UNLINK', unpack(KEYS, 1, 5))
-if removed > 0 then
-  redis.call('UNLINK', KEYS[6])
+if redis.call('EXISTS', lease) == 0 then -- a write even if all is gone already, as in append
+  redis.call('HSET', lease, 'token', token)
+  redis.call('UNLINK', lease)
+elseif removed > 0 then
+  redis.call('UNLINK', lease)
 end
 return {removed > 0 and 'ok' or 'missing'}

@@ -11,6 +11,9 @@ if tonumber(token) < tonumber(fence or 0) then
 end
 if head ~= after then
   local repeated = head == position and stored == position and redis.call('GET', snapshot) == body
+  if repeated then -- a write, as in append
+    redis.call('HSET', meta, 'fence', token)
+  end
   return {repeated and 'ok' or 'stale', head}
 end
 redis.call('UNLINK', snapshot, log, ids, labels)
