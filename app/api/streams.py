@@ -32,10 +32,22 @@ async def get_streams(request: Request) -> Response:
     details, after = flag_in(query, "details", default=False), query.get("after", "")
     limit = whole_in(query, "limit", *(DETAILED_SIZES if details else PAGE_SIZES))
     service.keys.permit(request, Scope.READ)
-    names = await service.store.streams(checked_stream_id(after) if after else "", limit + 1)
-    shown = service.keys.visible(request, names[:limit])
+    names = await visible(request, checked_stream_id(after) if after else "", limit + 1)
+    shown = names[:limit]
     page = await overviews(service, shown) if details else [{"stream": name} for name in shown]
-    return answer({"streams": page, "next": names[limit - 1] if len(names) > limit else None})
+    return answer({"streams": page, "next": shown[-1] if len(names) > limit else None})
+
+
+async def visible(request: Request, after: str, most: int) -> list[str]:
+    """Give the first streams after an id that the request may read: of others not even the name is told."""
+    service, found, n_read = service_of(request), list[str](), most
+    while len(found) < most:
+        names = await service.store.streams(after, n_read)
+        found += service.keys.visible(request, names)
+        if len(names) < n_read:
+            break
+        after, n_read = names[-1], PAGE_SIZES[1]
+    return found[:most]
 
 
 async def overviews(service: Service, streams: list[str]) -> list[Overview]:

@@ -1,5 +1,6 @@
 """`itan serve`: run the service in this process."""
 
+import gc
 import logging
 import math
 import os
@@ -157,6 +158,8 @@ def _run(app: "FastAPI", listener: socket.socket, shutdown_seconds: float) -> No
         if start.reason:
             raise fail(start.reason) from None
         raise
+    finally:
+        gc.freeze()  # all is kept by now: to look through every object once more takes most of a second
 
 
 def _url(listener: socket.socket) -> str:

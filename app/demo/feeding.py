@@ -8,7 +8,7 @@ from app.client import Client
 from app.demo.pump import Reading
 
 LABEL_DELAY = 60
-LABELLED_FLAGS, LABELLED_OTHERS = 0.6, 0.03
+LABELLED_FLAGS, LABELLED_OTHERS = 0.6, 0.1
 
 
 class Feeder:

@@ -22,7 +22,7 @@ LINKED: Final = 0.85
 STAY: Final = 0.93
 DRIFT: Final = np.array([0.0, 0.0, 3.0, 5.0])
 DRIFT_SAMPLES: Final = 4_000
-FAULT_RATE: Final = 0.012
+FAULT_RATE: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,3 +141,19 @@ def test_a_stream_pattern_may_hold_colons():
     (grant,) = KeyRing.parse("k:read:plant:1:*")._grants
     assert grant.covers("plant:1:7")
     assert not grant.covers("plant:2:7")
+
+
+@pytest.mark.parametrize("details", ["false", "true"])
+async def test_a_list_tells_no_name_that_its_reader_may_not_know_and_still_comes_to_its_end(details):
+    async with Service(api_keys="all,some:read:b*") as service:
+        names = ["a-secret", "b1", "b2", "b3", "c-secret", "d-secret"]
+        for name in names:
+            await service.http.put(f"/streams/{name}", json={"n_features": 1}, headers={"X-API-Key": "all"})
+        seen, after = [], ""
+        while after is not None:
+            path = f"/streams?limit=1&details={details}&after={after}"
+            page = (await service.http.get(path, headers={"X-API-Key": "some"})).json()
+            seen += [entry["stream"] for entry in page["streams"]]
+            assert page["next"] in {None, *seen}
+            after = page["next"]
+        assert seen == ["b1", "b2", "b3"]

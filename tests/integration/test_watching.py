@@ -128,8 +128,8 @@ def test_watchers_that_do_not_read_cost_no_memory(service: ServiceProcess) -> No
     for _ in range(40):
         post(service.url, SAMPLES * 10)
         sent += 2000 * 4 * 60
-    # held for each watcher it would be three times what was sent
-    assert resident_mb(service) - before < 0.75 * 3 * sent / 2**20
+    # held for each watcher it would be three times what was sent, less what the sockets hold: 8 MB are usual, 30 then
+    assert resident_mb(service) - before < sent / 2**20
     for connection in deaf:
         connection.close()
 
