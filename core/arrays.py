@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-ByteArray = NDArray[np.uint8]
 
 BLOCK_ROWS = 16
 """Rows of every matrix product that touches samples. A BLAS product rounds by its shape, so one row alone and the same

@@ -1,18 +1,15 @@
 """Real Redis-protocol servers on a loopback port, for any test that needs one."""
 
-import shutil
-import signal
-import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from redis import Redis
-from redis.exceptions import RedisError
+
+from tests.processes import Restartable, find_free_port, find_program, wait_until
 
 
 def find_valkey() -> Path:
@@ -26,10 +23,7 @@ def find_valkey() -> Path:
 
 def find_redis() -> Path:
     """Give the system's redis-server, or skip the test."""
-    program = shutil.which("redis-server")
-    if program is None:
-        pytest.skip("redis-server is not installed")
-    return Path(program)
+    return Path(find_program("redis-server"))
 
 
 PROGRAMS: dict[str, Callable[[], Path]] = {"valkey": find_valkey, "redis": find_redis}
@@ -38,7 +32,7 @@ PROGRAMS: dict[str, Callable[[], Path]] = {"valkey": find_valkey, "redis": find_
 SLOTS = 16_384
 
 
-class RedisServer:
+class RedisServer(Restartable):
     """A server process of its own, with its files in one folder; it can be killed and started again."""
 
     ready = b"Ready to accept connections"
@@ -46,7 +40,6 @@ class RedisServer:
     def __init__(self, program: Path, folder: Path, *options: str) -> None:
         self._program, self._folder, self._options = program, folder, options
         self.port = find_free_port()
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
@@ -78,23 +71,12 @@ class RedisServer:
         with self.admin() as client:
             client.flushall()
 
-    def freeze(self) -> None:
-        """Stop it in its tracks: connections stay open and nothing answers."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let it go on."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
-
     def kill(self) -> None:
-        """End it at once, as a crash does."""
         if self._process is not None:
             self._process.kill()
+            # not two at once: the reader has the pipe
             self._reader.join()
-            self._process.communicate()
-            self._process = None
+        super().kill()
 
 
 class SentinelServer(RedisServer):
@@ -200,34 +182,7 @@ def ask(server: RedisServer, *words: object) -> Any:
         return client.execute_command(*words)
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 20) -> None:
-    """Look until something is so."""
-    end = time.monotonic() + seconds
-    while not holds(is_so):
-        assert time.monotonic() < end, "it did not come about in time"
-        time.sleep(0.02)
-
-
-def holds(is_so: Callable[[], bool]) -> bool:
-    try:
-        return is_so()
-    except RedisError:
-        return False
-
-
 def make_folder(folder: Path, name: str) -> Path:
     made = folder / name
     made.mkdir()
     return made
-
-
-def find_free_port() -> int:
-    """Give a port that nothing listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-def is_listening(port: int) -> bool:
-    """Tell whether anything listens on a port of loopback."""
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0

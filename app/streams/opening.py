@@ -8,13 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from app.build import BUILD
-from app.metrics import Metrics
-from app.storage.base import Entry, Position, Store, StoreCorrupt
+from app.storage.base import Entry, Position, StoreCorrupt
 from app.streams.errors import ReplayMismatch
 from app.streams.events import BatchEvent, UnreadableEvent, read_event, read_records, read_timestamps
-from app.streams.mismatches import Mismatches
 from app.streams.state import StreamState
 from app.streams.stepping import feedback_slices, join_slices, observe_slices
+from app.streams.worker import Worker
 from core import InvalidSnapshot, ItanError, Records
 
 PAGE_ENTRIES = 64
@@ -27,18 +26,15 @@ logger = logging.getLogger(__name__)
 class Opening:
     """Brings one stream into memory."""
 
-    store: Store
     stream: str
-    metrics: Metrics
-    mismatches: Mismatches
-    is_strict: bool = False
+    worker: Worker
 
     async def state(self) -> StreamState | None:
         """Give the stream as of its newest event; None: there is no such stream.
 
         Raises StoreCorrupt if the log has a gap, ReplayMismatch if the replay must be exact and is not.
         """
-        loaded = await self.store.load(self.stream)
+        loaded = await self.worker.store.load(self.stream)
         if loaded is None:
             return None
         snapshot, head = loaded
@@ -48,12 +44,12 @@ class Opening:
         except (InvalidSnapshot, UnreadableEvent) as error:
             raise StoreCorrupt(self.stream, str(error)) from error
         state.figures.snapshot_bytes = len(snapshot.body)
-        self.metrics.streams_opened.inc()
+        self.worker.metrics.streams_opened.inc()
         return state
 
     async def _replay(self, state: StreamState, head: Position) -> None:
         while state.position < head:
-            entries = await self.store.entries(self.stream, state.position, PAGE_ENTRIES)
+            entries = await self.worker.store.entries(self.stream, state.position, PAGE_ENTRIES)
             if not entries:
                 raise StoreCorrupt(self.stream, f"the log ends at {state.position}, its head should be {head}")
             for entry in entries:
@@ -97,10 +93,10 @@ class Opening:
             f"threshold {replayed.threshold[0]!s}, logged {logged.threshold[0]!s}; "
             f"logged by {event.build or 'an early version'}, this is {BUILD}"
         )
-        if self.mismatches.note(self.stream, position):
-            self.metrics.replay_mismatches[reason].inc(len(logged))
+        if self.worker.mismatches.note(self.stream, position):
+            self.worker.metrics.replay_mismatches[reason].inc(len(logged))
             logger.warning("stream %s: %s", self.stream, what, extra={"stream": self.stream})
-        if self.is_strict:
+        if self.worker.settings.strict_replay:
             raise ReplayMismatch(self.stream, what)
 
 

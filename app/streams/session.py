@@ -32,12 +32,12 @@ class Session:
 
     def __init__(self, stream: str, worker: Worker) -> None:
         self.stream = stream
+        self._worker = worker
         self.store = worker.store
         self.clock = worker.clock
         self.settings = worker.settings
         self.metrics = worker.metrics
         self.leases = worker.leases
-        self.mismatches = worker.mismatches
         self.listeners = worker.listeners
         self.lock = asyncio.Lock()
         self.users = 0
@@ -118,7 +118,7 @@ class Session:
         return self._state
 
     def _opening(self) -> Opening:
-        return Opening(self.store, self.stream, self.metrics, self.mismatches, self.settings.strict_replay)
+        return Opening(self.stream, self._worker)
 
     def _place(self, state: StreamState | None) -> None:
         self._state, self._current = state, True
@@ -237,6 +237,6 @@ class Session:
             return await self.store.delete(self.stream, self.leases.token(self.stream))
         finally:
             self.forget()
-            self.mismatches.forget(self.stream)
+            self._worker.mismatches.forget(self.stream)
             self._acknowledged = START
             self.listeners.wake(self.stream, is_new_log=True)

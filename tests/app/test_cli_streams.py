@@ -1,10 +1,7 @@
 """`itan streams`, `label` and `density` against a real service that asks for a key."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,21 +10,15 @@ from typer.testing import CliRunner, Result
 
 from app.cli import app
 from app.client import Client
+from tests.integration.process import ServiceProcess
 
 KEY = "s3cret"
-GREETING = "itan serves "
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    command = [sys.executable, "-m", "app.cli", "serve", "--port", "0", "--store", "memory://", "--log-level", "error"]
-    environment = os.environ | {"ITAN_API_KEYS": KEY}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield process.stdout.readline().removeprefix(GREETING).strip()
-        finally:
-            process.kill()
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with ServiceProcess("memory://", tmp_path_factory.mktemp("service"), api_keys=KEY) as running:
+        yield running.url
 
 
 @pytest.fixture

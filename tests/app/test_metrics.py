@@ -18,7 +18,7 @@ from app.storage.base import Entry, Position, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.labelling import OUTCOMES
 from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
-from tests.servers import find_free_port
+from tests.processes import find_free_port
 
 LINES = 1_200
 SERIES_OF_A_STREAM = 14  # before it is ready; nothing of its scores is known then

@@ -2,31 +2,20 @@
 
 import json
 import math
-import shutil
-import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
-import pytest
 from ruamel.yaml import YAML
 
-from tests.servers import find_free_port, wait_until
+from tests.processes import find_free_port, find_program, running
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "prometheus"
 CONFIG = FOLDER / "prometheus.yml"
 RULES = sorted((FOLDER / "rules").glob("*.yml"))
 SOON = "500ms"
-
-
-def find_program(name: str) -> str:
-    """Give a program of Prometheus, or skip the test."""
-    program = shutil.which(name)
-    if program is None:
-        pytest.skip(f"{name} is not installed")
-    return program
 
 
 def rules() -> list[dict[str, Any]]:
@@ -42,7 +31,6 @@ class Prometheus:
         self._program = find_program("prometheus")
         self._address = f"127.0.0.1:{find_free_port()}"
         self._folder = folder
-        self._said = folder / "prometheus.txt"
         YAML(typ="safe").dump(self._config(workers), folder / "prometheus.yml")
 
     def _config(self, workers: list[str]) -> dict[str, Any]:
@@ -60,17 +48,14 @@ class Prometheus:
     def __enter__(self) -> Self:
         flags = [f"--storage.tsdb.path={self._folder / 'data'}", f"--web.listen-address={self._address}"]
         command = [self._program, f"--config.file={self._folder / 'prometheus.yml'}", "--log.level=warn", *flags]
-        with self._said.open("wb") as said:
-            self._process = subprocess.Popen(command, stdout=said, stderr=said)
-        wait_until(self._is_ready)
+        self._running = running(command, self._folder / "prometheus.txt", self._is_ready)
+        self._running.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
+    def __exit__(self, *raised: Any) -> None:
+        self._running.__exit__(*raised)
 
     def _is_ready(self) -> bool:
-        assert self._process.poll() is None, self._said.read_text()
         try:
             with urllib.request.urlopen(f"http://{self._address}/-/ready") as answer:
                 return bool(answer.status == 200)

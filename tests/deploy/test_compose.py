@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from tests.deploy.compose import COMPOSE, environment, mounts, read_services
-from tests.servers import find_free_port, find_redis
+from tests.processes import find_free_port, find_program
 
 SERVICES = read_services()
 WORKERS = ("itan", "itan-2", "itan-3")
@@ -78,7 +78,8 @@ def test_nobody_can_sign_in_to_grafana() -> None:
 def client(tmp_path: Path) -> Iterator[redis.Redis]:
     """Run Redis by the very command of the file, in a folder of its own."""
     port = find_free_port()
-    command = [find_redis(), *SERVICES["redis"]["command"][1:], "--port", str(port), "--dir", str(tmp_path)]
+    place = ["--port", str(port), "--dir", str(tmp_path)]
+    command = [find_program("redis-server"), *SERVICES["redis"]["command"][1:], *place]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -10,7 +10,8 @@ from ruamel.yaml import YAML
 
 from app.main import create_app
 from app.settings import Settings
-from tests.deploy.prometheus import CONFIG, FOLDER, RULES, find_program, rules
+from tests.deploy.prometheus import CONFIG, FOLDER, RULES, rules
+from tests.processes import find_program
 
 ALERTS: dict[str, Any] = {rule["alert"]: rule for rule in rules() if "alert" in rule}
 UNIT_TESTS = sorted((FOLDER / "tests").glob("*.yml"))

@@ -19,7 +19,7 @@ import redis
 from core import Detector, DetectorConfig
 from tests.app.harness import blobs
 from tests.deploy.topology import WORKERS, Topology
-from tests.servers import wait_until
+from tests.processes import wait_until
 
 STREAMS = [f"plant-{number}" for number in range(12)]
 ITAN = [sys.executable, "-m", "app.cli"]

@@ -3,9 +3,9 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,9 +13,7 @@ from ruamel.yaml import YAML
 
 from tests.deploy import dockerfile
 from tests.deploy.compose import ROOT, environment, mounts, read_services
-from tests.deploy.prometheus import find_program
-from tests.integration.proxy import find_haproxy
-from tests.servers import find_free_port, find_redis, is_listening, wait_until
+from tests.processes import find_free_port, find_program, is_listening, running
 
 WORKERS = ("itan", "itan-2", "itan-3")
 PLACES = {"redis": 6379, "itan": 8000, "itan-2": 8000, "itan-3": 8000, "haproxy": 8405, "*": 8080, "localhost": 9090}
@@ -56,17 +54,10 @@ class Topology:
 
     def _run(self, name: str, command: list[str], place: str, **variables: str) -> None:
         """Start a process, and return once it listens; what it says is kept in a file of its name."""
+        environ = {"PATH": os.environ["PATH"]} | variables
+        is_ready = partial(is_listening, self.ports[place])
         said = self._folder / f"{name}.txt"
-        with said.open("wb") as file:
-            environ = {"PATH": os.environ["PATH"]} | variables
-            process = subprocess.Popen(command, cwd=self._folder, env=environ, stdout=file, stderr=file)
-        self._stack.callback(stop, process)
-
-        def listens() -> bool:
-            assert process.poll() is None, said.read_text()
-            return is_listening(self.ports[place])
-
-        wait_until(listens, 60)
+        self._stack.enter_context(running(command, said, is_ready, environment=environ, seconds=60))
 
     def said(self, name: str) -> str:
         """Give what a process has said."""
@@ -75,7 +66,7 @@ class Topology:
     def _start_redis(self) -> None:
         _, *flags = self._services["redis"]["command"]
         address = ["--bind", "127.0.0.1", "--port", str(self.ports["redis:6379"]), "--dir", str(self._folder)]
-        self._run("redis", [str(find_redis()), *flags, *address], "redis:6379")
+        self._run("redis", [find_program("redis-server"), *flags, *address], "redis:6379")
 
     def _start_worker(self, name: str) -> None:
         steps = [step for step in dockerfile.read_dockerfile(ROOT / "Dockerfile") if step.verb in ("ENV", "CMD")]
@@ -88,7 +79,7 @@ class Topology:
 
     def _start_haproxy(self) -> None:
         service = self._services["haproxy"]
-        command = [find_haproxy(), "-db", *(mounted(word, service) for word in service["command"][1:])]
+        command = [find_program("haproxy"), "-db", *(mounted(word, service) for word in service["command"][1:])]
         variables = {name: self._moved(value) for name, value in environment(service).items()}
         self._run("haproxy", command, "*:8080", **variables)
 
@@ -119,8 +110,3 @@ def mounted(word: str, service: dict[str, Any]) -> str:
     for place, folder in mounts(service).items():
         word = word.replace(place, str(folder))
     return word
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()

@@ -1,18 +1,17 @@
 """`itan serve` as a process of its own, to be killed, stopped for a while, and started again at the same address."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Self
 
-from tests.servers import find_free_port
+from tests.processes import Restartable, find_free_port
 
 SERVE = [sys.executable, "-m", "app.cli", "serve", "--log-level", "error"]
 
 
-class ServiceProcess:
+class ServiceProcess(Restartable):
     """One service; what it says on stderr goes to a file beside the store."""
 
     def __init__(self, store: str, folder: Path, **settings: object) -> None:
@@ -23,7 +22,6 @@ class ServiceProcess:
         self._environment = kept | {f"ITAN_{name.upper()}": str(value) for name, value in settings.items()}
         self._command = [*SERVE, "--port", str(self.port), "--store", store]
         self._said = folder / "said.txt"
-        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -39,29 +37,12 @@ class ServiceProcess:
         assert self._process.stdout is not None
         assert self._process.stdout.readline().startswith(b"itan serves"), self.said()
 
-    def kill(self) -> None:
-        """End it at once, as a crash does."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
-
     def stop(self) -> int:
         """Ask it to end, and give its exit code."""
         assert self._process is not None
         self._process.terminate()
         self._process.communicate(timeout=60)
         return self._process.returncode
-
-    def freeze(self) -> None:
-        """Stop it in its tracks: connections stay open and nothing answers."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        """Let it go on."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
 
     def said(self) -> str:
         """Give what it said on stderr in all its lives."""

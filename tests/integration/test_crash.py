@@ -3,7 +3,7 @@
 import asyncio
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from tests.integration.process import ServiceProcess
 from tests.integration.relay import Relay
 from tests.integration.traffic import Sender, count_answers, end, prove, question, wait_a_moment
-from tests.servers import PROGRAMS, RedisServer
+from tests.servers import RedisServer
 
 KILLS = int(os.environ.get("ITAN_TEST_KILLS", "8"))
 STREAMS, CLIENTS = ("a", "b", "c"), 2
@@ -19,15 +19,11 @@ MOST_ANSWERS, MOST_SECONDS = 25, 0.05
 
 
 @pytest.fixture(params=["sqlite", "valkey"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A store that outlives the service."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/itan.db"
-        return
-    server = RedisServer(PROGRAMS[request.param](), tmp_path)
-    server.start()
-    yield server.url
-    server.kill()
+        return f"sqlite:///{tmp_path}/itan.db"
+    return str(request.getfixturevalue("redis_server").url)
 
 
 class Killer:
@@ -70,12 +66,12 @@ class Killer:
             sender.is_up.set()
 
 
-async def test_kill_9_between_the_append_and_the_answer_counts_everything_once(tmp_path: Path) -> None:
+async def test_kill_9_between_the_append_and_the_answer_counts_everything_once(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
     seed = int(os.environ.get("ITAN_TEST_SEED", random.randrange(10**6)))
     print("ITAN_TEST_SEED", seed)
-    server = RedisServer(PROGRAMS["valkey"](), tmp_path)
-    server.start()
-    async with Relay(server.port) as relay:
+    async with Relay(redis_server.port) as relay:
         service = ServiceProcess(relay.url, tmp_path, snapshot_every_events=7)
         await asyncio.to_thread(service.start)
         senders = [Sender(f"{stream}0", stream, seed, [service.url], "stream_moved") for stream in STREAMS]
@@ -88,8 +84,7 @@ async def test_kill_9_between_the_append_and_the_answer_counts_everything_once(t
         witnesses = await question([service.url], senders)
         service.kill()
     assert sum(sender.repeats for sender in senders) > 0
-    await prove(server.url, witnesses, senders)
-    server.kill()
+    await prove(redis_server.url, witnesses, senders)
 
 
 async def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(store_url: str, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from tests.integration.process import ServiceProcess
 from tests.integration.traffic import Sender, end, prove, question, wait_for_answers
-from tests.servers import ClusterServers, RedisServer, WatchedServers, ask, find_valkey, wait_until
+from tests.processes import wait_until
+from tests.servers import ClusterServers, RedisServer, WatchedServers, ask, find_valkey
 
 STREAMS = [f"s{number}" for number in range(int(os.environ.get("ITAN_TEST_STREAMS", "6")))]
 AOF = ("--appendonly", "yes")

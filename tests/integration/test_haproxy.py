@@ -5,30 +5,20 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
-import pytest
 
 from tests.integration.process import ServiceProcess
-from tests.integration.proxy import Proxy
+from tests.integration.proxy import proxy
 from tests.integration.traffic import Sender, end, prove, question, wait_for_answers
-from tests.servers import RedisServer, find_valkey
+from tests.servers import RedisServer
 
 STREAMS = int(os.environ.get("ITAN_TEST_STREAMS", "12"))
 LEASE_SECONDS = float(os.environ.get("ITAN_TEST_LEASE_SECONDS", "2"))
 MAY_PASS = ("stream_elsewhere", "stream_moved", "stopping")
 PROXY_STATUS = {502, 503, 504}
-
-
-@pytest.fixture
-def store_url(tmp_path: Path) -> Iterator[str]:
-    server = RedisServer(find_valkey(), tmp_path)
-    server.start()
-    yield server.url
-    server.kill()
 
 
 class RoutedSender(Sender):
@@ -57,22 +47,22 @@ class RoutedSender(Sender):
         self.workers, self.refusals, self.longest_gap, self.last = [], set(), 0.0, time.monotonic()
 
 
-async def test_only_the_streams_of_a_killed_worker_move(store_url: str, tmp_path: Path) -> None:
+async def test_only_the_streams_of_a_killed_worker_move(redis_server: RedisServer, tmp_path: Path) -> None:
     seed = int(os.environ.get("ITAN_TEST_SEED", random.randrange(10**6)))
     print("ITAN_TEST_SEED", seed)
     with ExitStack() as stack:
         services = [
             stack.enter_context(
-                ServiceProcess(store_url, tmp_path, lease_seconds=LEASE_SECONDS, snapshot_every_events=20)
+                ServiceProcess(redis_server.url, tmp_path, lease_seconds=LEASE_SECONDS, snapshot_every_events=20)
             )
             for _ in range(3)
         ]
-        proxy = stack.enter_context(Proxy([service.url for service in services], tmp_path))
-        senders = [RoutedSender(f"s{n}", f"s{n}", seed, [proxy.url], *MAY_PASS) for n in range(STREAMS)]
+        address = stack.enter_context(proxy([service.url for service in services], tmp_path))
+        senders = [RoutedSender(f"s{n}", f"s{n}", seed, [address], *MAY_PASS) for n in range(STREAMS)]
         before, after = await live_through_a_death(services, senders)
-        witnesses = await question([proxy.url], list(senders))
+        witnesses = await question([address], list(senders))
         assert "Traceback" not in services[0].said()
-    await prove(store_url, witnesses, list(senders))
+    await prove(redis_server.url, witnesses, list(senders))
     assert all(before[stream] == after[stream] for stream in before if before[stream] != "worker2")
     assert "worker2" in before.values()
     assert "worker2" not in after.values()

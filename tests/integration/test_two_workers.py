@@ -3,29 +3,19 @@
 import asyncio
 import os
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
-import pytest
 
 from tests.integration.process import ServiceProcess
 from tests.integration.traffic import Sender, end, prove, question, wait_a_moment, wait_for_answers
-from tests.servers import RedisServer, find_valkey
+from tests.servers import RedisServer
 
 PAUSES = int(os.environ.get("ITAN_TEST_PAUSES", "2"))
 STREAMS = [f"s{number}" for number in range(int(os.environ.get("ITAN_TEST_STREAMS", "4")))]
 LEASE_SECONDS = 1.0
 SETTINGS = {"lease_seconds": LEASE_SECONDS, "snapshot_every_events": 20, "snapshot_every_seconds": 0.3}
 MAY_PASS = ("stream_elsewhere", "stream_moved", "stopping")
-
-
-@pytest.fixture
-def store_url(tmp_path: Path) -> Iterator[str]:
-    server = RedisServer(find_valkey(), tmp_path)
-    server.start()
-    yield server.url
-    server.kill()
 
 
 async def post_late(url: str) -> httpx2.Response:
@@ -39,12 +29,14 @@ def folder(parent: Path, name: str) -> Path:
     return parent / name
 
 
-async def test_one_that_is_paused_past_its_leases_and_wakes_changes_nothing(store_url: str, tmp_path: Path) -> None:
+async def test_one_that_is_paused_past_its_leases_and_wakes_changes_nothing(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
     seed = int(os.environ.get("ITAN_TEST_SEED", random.randrange(10**6)))
     print("ITAN_TEST_SEED", seed)
     with (
-        ServiceProcess(store_url, folder(tmp_path, "a"), **SETTINGS) as a,
-        ServiceProcess(store_url, folder(tmp_path, "b"), **SETTINGS) as b,
+        ServiceProcess(redis_server.url, folder(tmp_path, "a"), **SETTINGS) as a,
+        ServiceProcess(redis_server.url, folder(tmp_path, "b"), **SETTINGS) as b,
     ):
         urls = [a.url, b.url]
         senders = [
@@ -66,7 +58,7 @@ async def test_one_that_is_paused_past_its_leases_and_wakes_changes_nothing(stor
             sender.urls = [b.url]
         await wait_for_answers(tasks, senders, 2)
         await end(tasks, senders)
-        await prove(store_url, await question([b.url], senders), senders)
+        await prove(redis_server.url, await question([b.url], senders), senders)
         assert "stream_elsewhere" in set.union(*(sender.refusals for sender in senders))
         assert "Traceback" not in a.said() + b.said()
     print("answers", [sender.answers for sender in senders], "repeats", [sender.repeats for sender in senders])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.integration.process import ServiceProcess
-from tests.servers import RedisServer, find_valkey
+from tests.servers import RedisServer
 
 PATIENCE = 60.0
 SAMPLES = np.random.default_rng(0).normal(size=(200, 4)).tolist()
@@ -134,22 +134,17 @@ def test_watchers_that_do_not_read_cost_no_memory(service: ServiceProcess) -> No
         connection.close()
 
 
-def test_what_another_worker_learns_is_seen(tmp_path: Path) -> None:
-    server = RedisServer(find_valkey(), tmp_path)
-    server.start()
-    try:
-        folders = [tmp_path / name for name in "ab"]
-        for folder in folders:
-            folder.mkdir()
-        with ServiceProcess(server.url, folders[0]) as a, ServiceProcess(server.url, folders[1]) as b:
-            post(a.url, SAMPLES)
-            watcher = Watcher(b.url)
-            watcher.next("model")
-            post(a.url, SAMPLES[:2])
-            seqs: list[int] = []
-            while len(seqs) < 2:
-                seqs += watcher.next("samples")["seq"]
-            assert seqs == [201, 202]
-            watcher.close()
-    finally:
-        server.kill()
+def test_what_another_worker_learns_is_seen(redis_server: RedisServer, tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        folder.mkdir()
+    with ServiceProcess(redis_server.url, folders[0]) as a, ServiceProcess(redis_server.url, folders[1]) as b:
+        post(a.url, SAMPLES)
+        watcher = Watcher(b.url)
+        watcher.next("model")
+        post(a.url, SAMPLES[:2])
+        seqs: list[int] = []
+        while len(seqs) < 2:
+            seqs += watcher.next("samples")["seq"]
+        assert seqs == [201, 202]
+        watcher.close()

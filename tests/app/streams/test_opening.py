@@ -14,8 +14,6 @@ from app.streams.opening import TOLERANCE, agree
 from core import Records
 from tests.app.harness import Service, blobs
 
-LOGGED = 9
-
 
 async def altered(column: str, change: float, build: str = BUILD) -> MemoryStore:
     """Give a stream whose log tells another number of sample 41 than its replay gives."""

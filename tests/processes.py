@@ -1,0 +1,96 @@
+"""Programs run as processes of their own, for any test that needs one."""
+
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from redis.exceptions import RedisError
+
+
+def find_program(name: str) -> str:
+    """Give a program of the system, or skip the test."""
+    program = shutil.which(name) or shutil.which(name, path="/usr/sbin")
+    if program is None:
+        pytest.skip(f"{name} is not installed")
+    return program
+
+
+def find_free_port() -> int:
+    """Give a port that nothing listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def is_listening(port: int) -> bool:
+    """Tell whether anything listens on a port of loopback."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 20) -> None:
+    """Look until something is so."""
+    end = time.monotonic() + seconds
+    while not holds(is_so):
+        assert time.monotonic() < end, "it did not come about in time"
+        time.sleep(0.02)
+
+
+def holds(is_so: Callable[[], bool]) -> bool:
+    try:
+        return is_so()
+    except RedisError:
+        return False
+
+
+@contextmanager
+def running(
+    command: list[str],
+    said: Path,
+    is_ready: Callable[[], bool],
+    *,
+    environment: Mapping[str, str] | None = None,
+    seconds: float = 20,
+) -> Iterator[None]:
+    """Run a program from when it is ready to the end of the block; what it says goes to a file."""
+    with said.open("wb") as file:
+        process = subprocess.Popen(command, cwd=said.parent, env=environment, stdout=file, stderr=file)
+
+    def is_up() -> bool:
+        assert process.poll() is None, said.read_text()
+        return is_ready()
+
+    try:
+        wait_until(is_up, seconds)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Restartable:
+    """A process that can be killed, stopped for a while, and started again by its subclass."""
+
+    _process: subprocess.Popen[bytes] | None = None
+
+    def kill(self) -> None:
+        """End it at once, as a crash does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def freeze(self) -> None:
+        """Stop it in its tracks: connections stay open and nothing answers."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
