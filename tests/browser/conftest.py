@@ -33,14 +33,14 @@ expect.set_options(timeout=PATIENCE_MS)
 Visit = Callable[..., Page]
 
 
-# of the package, not the session: while Playwright runs, its event loop keeps asynchronous tests from having one
-@pytest.fixture(scope="package")
+# of the module, not the session: while Playwright runs, its event loop keeps asynchronous tests from having one
+@pytest.fixture(scope="module")
 def playwright() -> Iterator[Playwright]:
     with sync_playwright() as running:
         yield running
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser(playwright: Playwright) -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
@@ -48,7 +48,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     """Give a service without keys; each test has a stream of its own there."""
     with ServiceProcess("memory://", tmp_path_factory.mktemp("service")) as running:
