@@ -13,7 +13,7 @@ class Console:
     def listen(self, page: Page) -> None:
         """Take note of all that goes wrong on a page from now on."""
         page.on("console", self._message)
-        page.on("pageerror", lambda error: self.errors.append(f"{error}"))
+        page.on("pageerror", lambda error: self.errors.append(error.stack or f"{error}"))
         page.on("dialog", lambda dialog: (self.errors.append(f"dialog {dialog.message}"), dialog.dismiss()))
 
     def expect(self, *parts: str) -> None:

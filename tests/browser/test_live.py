@@ -132,7 +132,7 @@ def test_a_clicked_sample_is_explained(service: ServiceProcess, client: Client, 
 
 
 def test_a_restart_of_the_service_is_survived(tmp_path: Path, visit: Visit, console: Console) -> None:
-    console.expect("net::ERR_")
+    console.expect("net::ERR_", "The service does not answer.")
     with ServiceProcess(f"sqlite:///{tmp_path}/itan.db", tmp_path) as service, Client(service.url) as client:
         client.observe("s", clusters(300))
         shown = StreamPage(visit(address(service.url, "s")))

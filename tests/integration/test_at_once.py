@@ -40,8 +40,8 @@ async def begun(service: Service) -> None:
 def written(path: str, document: object) -> bytes:
     """Write a request as it goes over the wire."""
     body = json.dumps(document).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode() + body
+    lines = ("Host: localhost", "Content-Type: application/json", f"Content-Length: {len(body)}")
+    return "\r\n".join((f"POST {path} HTTP/1.1", *lines, "", "")).encode() + body
 
 
 async def hang_up(port: int, request: bytes, *, read: int = 0) -> None:

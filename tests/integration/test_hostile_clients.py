@@ -39,7 +39,7 @@ def http(service: ServiceProcess, request: pytest.FixtureRequest) -> Iterator[ht
 
 
 def head(path: str, *lines: str, method: str = "POST") -> bytes:
-    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: t", *lines, "", ""]).encode()
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *lines, "", ""]).encode()
 
 
 def exchange(service: ServiceProcess, *parts: bytes, end: bool = True) -> bytes:
