@@ -132,7 +132,7 @@ def test_a_clicked_sample_is_explained(service: ServiceProcess, client: Client, 
 
 
 def test_a_restart_of_the_service_is_survived(tmp_path: Path, visit: Visit, console: Console) -> None:
-    console.expect("net::ERR_", "The service does not answer.")
+    console.expect("net::ERR_")
     with ServiceProcess(f"sqlite:///{tmp_path}/itan.db", tmp_path) as service, Client(service.url) as client:
         client.observe("s", clusters(300))
         shown = StreamPage(visit(address(service.url, "s")))
@@ -144,6 +144,19 @@ def test_a_restart_of_the_service_is_survived(tmp_path: Path, visit: Visit, cons
         expect(shown.tile("samples")).to_have_text("350")
         expect(shown.readout).to_contain_text("Sample 350")
         expect(shown.banner).to_have_count(0)
+
+
+def test_what_fails_together_is_told_and_escapes_nowhere(
+    service: ServiceProcess, client: Client, visit: Visit, console: Console
+) -> None:
+    console.expect("net::ERR_")
+    client.observe("fails", clusters(300))
+    shown = StreamPage(visit(address(service.url, "fails")))
+    shown.settle()
+    shown.page.route("**/density/grid*", lambda route: route.abort())
+    shown.page.route("**/history*values=true*", lambda route: route.abort())
+    shown.page.get_by_label("across").select_option(index=2)
+    expect(shown.page.get_by_text("The service does not answer.").first).to_be_visible()
 
 
 def test_a_service_without_streams_says_how_to_begin_and_one_of_many_lists_them_page_by_page(

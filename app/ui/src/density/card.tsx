@@ -42,9 +42,12 @@ function Plane({ stream, features, version, model, sample, onSelect, i, j }: Pro
   const [x, y] = [features[i]?.name ?? "", features[j]?.name ?? ""];
   const keys = [stream, x, y, version];
   const { data, problem } = useLoaded(async () => {
-    const grid = get<Grid>("density/grid", { stream, x, y, size: GRID_SIZE });
-    const history = newest<History>(stream, RECENT, { values: true });
-    return { grid: await grid, history: await history, i, j };
+    // both at once, and both looked after when both fail
+    const [grid, history] = await Promise.all([
+      get<Grid>("density/grid", { stream, x, y, size: GRID_SIZE }),
+      newest<History>(stream, RECENT, { values: true }),
+    ]);
+    return { grid, history, i, j };
   }, keys);
   const isCurrent = data !== null && data.i === i && data.j === j;
   return (
