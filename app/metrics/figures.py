@@ -29,7 +29,7 @@ class RunningMean:
         self.mean += (mean - self.mean) * min(count / self.n, 1.0)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class StreamFigures:
     """How a stream stands; None is what cannot be known yet.
 

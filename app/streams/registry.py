@@ -50,7 +50,7 @@ class Registry:
 
     def count(self) -> int:
         """Count the streams in memory."""
-        return len(self._sessions) - [session.figures for session in self._sessions.values()].count(None)
+        return len(self._figures())
 
     def held_bytes(self) -> int:
         """Give the memory of the open streams."""
@@ -76,8 +76,10 @@ class Registry:
     def written(self) -> list[StreamFigures]:
         """Give the figures of the streams that are written here."""
         holds = self.leases.holding()
-        found = [session.figures for session in self._sessions.values()]
-        return [figures for figures in found if figures is not None and holds(figures.stream)]
+        return [figures for figures in self._figures() if holds(figures.stream)]
+
+    def _figures(self) -> list[StreamFigures]:
+        return [figures for session in self._sessions.values() if (figures := session.figures) is not None]
 
     def silent_seconds(self, stream: str) -> float:
         """Give the time since a stream's last sample was learned here; since the start, if none was."""
