@@ -10,7 +10,7 @@ from core.config import DetectorConfig
 from core.errors import InvalidSnapshot
 from core.families import Layout, family_of
 from core.families.base import Prior
-from core.families.gaussian_nodes import posterior
+from core.families.posterior import posterior
 from core.learned import Receipt
 from core.mixture import MEMORY, MIXTURES
 from core.snapshot import Arrays, take

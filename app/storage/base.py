@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 # Lua and JSON clients count in doubles: up to here every whole number is exact in all of them.
 MAX_SEQ = 2**53 - 1
@@ -87,6 +87,10 @@ class Position(NamedTuple):
         """Read what `str` wrote."""
         seq, _, sub = text.partition(b"-")
         return cls(int(seq), int(sub))
+
+
+START: Final = Position(0, 0)
+"""Before the first event."""
 
 
 @dataclass(frozen=True, slots=True)

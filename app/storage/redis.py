@@ -9,6 +9,7 @@ import msgspec
 
 from app.storage.base import (
     NO_LABELS,
+    START,
     Durability,
     Entry,
     Fenced,
@@ -155,7 +156,7 @@ class RedisStore:
         reply = await self._run("load", stream)
         if _status(reply) == "missing":
             return None
-        _accept(reply, stream, Position(0, 0))
+        _accept(reply, stream, START)
         return _verify(stream, *reply[1:])
 
     async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
@@ -207,7 +208,7 @@ class RedisStore:
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream."""
         reply = await self._run("size", stream)
-        _accept(reply, stream, Position(0, 0))
+        _accept(reply, stream, START)
         return StreamSize(*(int(number) for number in reply[1:]))
 
     async def _run(self, verb: str, stream: str, *arguments: Any) -> list[Any]:

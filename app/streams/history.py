@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.storage.base import Entry, Position, Snapshot, Store
+from app.storage.base import START, Entry, Position, Snapshot, Store
 from app.streams.columns import Columns, batch_columns
 from app.streams.errors import UnknownStream
 from app.streams.events import read_all_records
@@ -10,7 +10,6 @@ from app.streams.paging import pages
 from app.streams.thinning import Thinning
 
 MOST_SCANNED = 20_000
-BEGINNING = Position(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ async def look(store: Store, stream: str) -> Log:
     if loaded is None:
         raise UnknownStream(stream)
     snapshot, head = loaded
-    oldest = await store.entries(stream, BEGINNING, 1)
+    oldest = await store.entries(stream, START, 1)
     return Log(store, stream, snapshot, head, first_seq(oldest[0]) if oldest else head.seq + 1)
 
 

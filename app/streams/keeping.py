@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.storage.base import Position
+from app.storage.base import START, Position
 from app.streams.errors import StreamExists, UnknownStream
 from app.streams.session import Session
 from app.streams.state import StreamState, new_state
@@ -17,7 +17,7 @@ async def create(session: Session, config: DetectorConfig) -> bool:
     try:
         state = await session.state()
     except UnknownStream:
-        await session.create(new_state(Detector(config), Position(0, 0)))
+        await session.create(new_state(Detector(config), START))
         return True
     refuse_other(session.stream, state.detector.config.to_dict(), config.to_dict())
     return False
@@ -39,11 +39,11 @@ async def reset(session: Session) -> None:
 
 async def restore(session: Session, body: bytes) -> None:
     """Put an exported state in the place of the stream, or make it a stream; seq never goes back."""
-    imported = StreamState.from_bytes(body, Position(0, 0))
+    imported = StreamState.from_bytes(body, START)
     try:
         present = await session.state()
     except UnknownStream:
-        await session.create(settled(imported, Position(0, 0), 1))
+        await session.create(settled(imported, START, 1))
     else:
         await session.replace(settled(imported, after(present.position), present.detector.next_seq))
 

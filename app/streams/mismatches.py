@@ -1,8 +1,6 @@
 """Which replayed samples were already found to differ from the log."""
 
-from app.storage.base import Position
-
-START = Position(0, 0)
+from app.storage.base import START, Position
 
 
 class Mismatches:

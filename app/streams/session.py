@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from app.metrics import StreamFigures
-from app.storage.base import NO_LABELS, Entry, Fenced, Position, Snapshot, StaleWriter, StoreUnavailable
+from app.storage.base import NO_LABELS, START, Entry, Fenced, Snapshot, StaleWriter, StoreUnavailable
 from app.streams.errors import StreamAppeared, UnknownStream
 from app.streams.ledger import Ledger
 from app.streams.opening import Opening
@@ -17,7 +17,6 @@ from core import Detector, DetectorConfig
 
 RETRY_SECONDS = 5.0
 COPY_SECONDS = 1.0
-START = Position(0, 0)
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +140,7 @@ class Session:
 
     def begin(self, config: DetectorConfig) -> StreamState:
         """Start a stream in memory; the store learns of it with its first event."""
-        state = new_state(Detector(config), Position(0, 0))
+        state = new_state(Detector(config), START)
         self._place(state)
         self._birth = Snapshot(state.position, state.to_bytes())
         return state

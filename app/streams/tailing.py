@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from app.storage.base import Entry, Position, Store, StoreUnavailable
+from app.storage.base import START, Entry, Position, Store, StoreUnavailable
 from app.streams.columns import Columns, batch_columns
 from app.streams.errors import UnknownStream
 from app.streams.events import BatchEvent, Label, UnreadableEvent, read_event, read_records
@@ -93,7 +93,7 @@ class Tail:
 
     def __init__(self, registry: Registry, store: Store, stream: str) -> None:
         self._registry, self._store, self._stream = registry, store, stream
-        self._position = Position(0, 0)
+        self._position = START
         self._known: Known | None = None
         self._checked_at = self._told_at = self._read_at = now()
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from core.arrays import FloatArray
 from core.families.base import Family, NodeDensities
-from core.families.gaussian_nodes import DiagonalGaussianNodes, GaussianNodes
+from core.families.diagonal_nodes import DiagonalGaussianNodes
+from core.families.gaussian_nodes import GaussianNodes
 from core.families.student_nodes import DiagonalStudentNodes, StudentNodes
 
 

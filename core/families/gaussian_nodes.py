@@ -1,53 +1,23 @@
-"""The MAP Gaussians of many nodes at once, with full covariances and with diagonal ones."""
+"""The MAP Gaussians of many nodes at once, with full covariances."""
 
-from collections.abc import Callable
 from math import log, pi
 from typing import Final
 
 import numpy as np
 
-from core.arrays import BoolArray, FloatArray, IntArray, padded, product_by_blocks, sum_of_others
+from core.arrays import BoolArray, FloatArray, IntArray, padded, product_by_blocks
 from core.cholesky import factor
-from core.families.base import Conditional, LeftOut, NodeDensities, Prior
-from core.statistics import Statistics, outer
+from core.families.base import Conditional, LeftOut, Prior
+from core.families.node_arrays import NodeArrays, by_chunks, drawn_to
+from core.families.posterior import posterior
+from core.statistics import Statistics
 
-CHUNK_ROWS: Final = 64
-"""Rows scored at a time: bounds the memory of a large batch, and keeps the work in the processor's cache."""
 NEAR: Final = 1e5
 """A squared distance is summed from products of features up to this |y|^2 times the largest precision, where rounding
 costs it 1e-10 at most; beyond, the sample is whitened."""
 
 
-def by_chunks(X: FloatArray, log_density: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Log densities (n, N) of samples, so many rows at a time."""
-    if len(X) <= CHUNK_ROWS:
-        return log_density(X)
-    return np.concatenate([log_density(X[start : start + CHUNK_ROWS]) for start in range(0, len(X), CHUNK_ROWS)])
-
-
-def posterior(statistics: Statistics, prior: Prior, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-    """MAP means (k, m) and covariances of these nodes: the moments of samples and pseudo-samples together."""
-    n, k0, a = statistics.count[nodes], prior.mean_count[nodes], prior.strength[nodes]
-    b = statistics.n_block
-    mean = (n[:, None] * statistics.mean[nodes, :b] + k0[:, None] * prior.mean[nodes, :b]) / (n + k0)[:, None]
-    covariance = scatter_about_prior(statistics, prior, nodes)
-    ones = (-1, *(1,) * (covariance.ndim - 1))
-    covariance += a.reshape(ones) * prior.scale[nodes]
-    covariance /= (n + a).reshape(ones)
-    return mean, covariance + prior.floor * (1.0 if statistics.diagonal else np.eye(mean.shape[1]))
-
-
-def scatter_about_prior(statistics: Statistics, prior: Prior, nodes: IntArray) -> FloatArray:
-    """The scatter of these nodes, with what the prior mean adds by being elsewhere: (k, m, m), or (k, m)."""
-    n, k0 = statistics.count[nodes], prior.mean_count[nodes]
-    b = statistics.n_block
-    off = outer(statistics.mean[nodes, :b] - prior.mean[nodes, :b], statistics.diagonal)
-    off *= (n * k0 / (n + k0)).reshape(-1, *(1,) * (off.ndim - 1))
-    off += statistics.scatter[nodes]
-    return off
-
-
-class GaussianNodes(NodeDensities):
+class GaussianNodes(NodeArrays):
     """N Gaussians as whitening maps: log f = -(|W (x - mean)|^2 + m log 2 pi) / 2 - log_volume."""
 
     ARRAYS: tuple[str, ...] = ("mean", "covariance", "_whitening", "_precision", "_log_volume")
@@ -149,13 +119,6 @@ class GaussianNodes(NodeDensities):
             return X
         return drawn_to(X, log_density[:, 0] < self._edges[reach], self.mean[0], self._whitening[0], reach)
 
-    def _make_room(self, size: int) -> None:
-        extra = size - len(self.mean)
-        if extra > 0:
-            for name in self.ARRAYS:
-                old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros((extra, *old.shape[1:]))]))
-
     def _place(self) -> None:
         """Squared distances as linear in the products y_i y_j, y and 1, with y = x - the root's mean; last, |y|^2."""
         self._center = self.mean[0].copy()
@@ -208,99 +171,7 @@ class GaussianNodes(NodeDensities):
         return self._partial[key]
 
 
-def drawn_to(X: FloatArray, suspect: BoolArray, mean: FloatArray, whitening: FloatArray, reach: float) -> FloatArray:
-    """X with the suspect rows that are more than reach deviations from the mean drawn back to there."""
-    if not suspect.any():
-        return X
-    rows = np.flatnonzero(suspect)
-    off = X[rows] - mean
-    length = np.sqrt((product_by_blocks(off, whitening.T) ** 2).sum(1))
-    drawn = X.copy()
-    drawn[rows] = mean + off * np.minimum(1.0, reach / np.maximum(length, reach))[:, None]
-    return drawn
-
-
 def log_volume(factors: FloatArray, deviations: FloatArray) -> FloatArray:
     """Half the log determinants, (N,), of covariances with these correlation factors and deviations."""
     volume: FloatArray = np.log(np.einsum("nii->ni", factors)).sum(1) + np.log(deviations).sum(1)
     return volume
-
-
-class DiagonalGaussianNodes(NodeDensities):
-    """N Gaussians without correlations."""
-
-    ARRAYS: tuple[str, ...] = ("mean", "variance")
-
-    def __init__(self, n_features: int) -> None:
-        self.mean = np.zeros((0, n_features))
-        self.variance = np.zeros((0, n_features))
-
-    def update(self, statistics: Statistics, prior: Prior, nodes: IntArray) -> None:
-        self._make_room(int(nodes.max(initial=-1)) + 1)
-        self.mean[nodes], self.variance[nodes] = posterior(statistics, prior, nodes)
-        self._place()
-
-    def marginal(self, features: list[int]) -> "DiagonalGaussianNodes":
-        part = type(self)(len(features))
-        part._make_room(len(self.mean))
-        part.freedom = self.freedom
-        part.mean, part.variance = self.mean[:, features], self.variance[:, features]
-        part._place()
-        return part
-
-    def log_density(self, X: FloatArray) -> FloatArray:
-        return by_chunks(X, lambda x: self._log_kernel(x, np.ones(x.shape[1], bool)))
-
-    def conditional(self, X: FloatArray, missing: BoolArray) -> Conditional:
-        known = self._log_kernel(X, ~missing)
-        shape = len(X), len(self.mean), int(np.count_nonzero(missing))
-        mean = np.broadcast_to(self.mean[:, missing], shape)
-        variance = np.broadcast_to(self._spread()[:, missing], shape)
-        return Conditional(known, known + self._expected(missing), mean, variance)
-
-    def left_out(self, X: FloatArray) -> LeftOut:
-        others = sum_of_others(self._log_terms(X)).transpose(0, 2, 1)
-        return LeftOut(others, np.broadcast_to(self.mean.T, others.shape))
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        return self.mean, self.variance[:, :, None] * np.eye(self.mean.shape[1])
-
-    def drawn_in(self, X: FloatArray, log_density: FloatArray, reach: float) -> FloatArray:
-        whitening = np.diag(1 / self._deviation[0])
-        return drawn_to(X, np.ones(len(X), bool), self.mean[0], whitening, reach)
-
-    def _make_room(self, size: int) -> None:
-        extra = size - len(self.mean)
-        if extra > 0:
-            for name in self.ARRAYS:
-                old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros((extra, *old.shape[1:]))]))
-
-    def _place(self) -> None:
-        self._deviation = np.sqrt(self.variance)
-
-    def _squares(self, X: FloatArray, features: BoolArray) -> FloatArray:
-        z = (X[:, None, features] - self.mean[:, features]) / self._deviation[:, features]
-        return z * z
-
-    def _log_terms(self, X: FloatArray) -> FloatArray:
-        """Log densities (n, N, m) of each feature alone."""
-        terms: FloatArray = -0.5 * (self._squares(X, np.ones(X.shape[1], bool)) + log(2 * pi)) - np.log(self._deviation)
-        return terms
-
-    def _spread(self) -> FloatArray:
-        """The variances (N, m)."""
-        return self.variance
-
-    def _log_kernel(self, X: FloatArray, features: BoolArray) -> FloatArray:
-        """Log densities (n, N) of these features."""
-        log_volumes = np.log(self._deviation[:, features]).sum(1)
-        count = int(np.count_nonzero(features))
-        kernel: FloatArray = -0.5 * (self._squares(X, features).sum(2) + count * log(2 * pi)) - log_volumes
-        return kernel
-
-    def _expected(self, features: BoolArray) -> FloatArray:
-        """Expected log densities (N,) of features that are not known: minus their entropy."""
-        log_volumes = np.log(self._deviation[:, features]).sum(1)
-        expected: FloatArray = -0.5 * np.count_nonzero(features) * (1 + log(2 * pi)) - log_volumes
-        return expected

@@ -13,7 +13,9 @@ from scipy.special import gammaln, psi
 
 from core.arrays import BoolArray, FloatArray, IntArray
 from core.families.base import Prior
-from core.families.gaussian_nodes import DiagonalGaussianNodes, GaussianNodes, posterior
+from core.families.diagonal_nodes import DiagonalGaussianNodes
+from core.families.gaussian_nodes import GaussianNodes
+from core.families.posterior import posterior
 from core.statistics import Statistics
 
 MOST_FREEDOM: Final = 30.0
@@ -99,7 +101,8 @@ class StudentNodes(GaussianNodes):
     def _expected(self, squared: FloatArray, n_missing: int) -> FloatArray:
         m = self.mean.shape[1]
         growth = expected_tail(self.freedom, m - n_missing, n_missing)
-        return self._log_kernel(squared, self._peak, m) - 0.5 * (self.freedom + m) * growth
+        expected: FloatArray = self._log_kernel(squared, self._peak, m) - 0.5 * (self.freedom + m) * growth
+        return expected
 
     def _spread(self, variance: FloatArray, squared: FloatArray, n_known: int) -> FloatArray:
         spread: FloatArray = stretch(self.freedom, squared, n_known)[:, :, None] * variance

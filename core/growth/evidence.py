@@ -14,7 +14,7 @@ from core.arrays import BoolArray, FloatArray, IntArray, grown
 from core.config import DetectorConfig
 from core.errors import InvalidSnapshot
 from core.evidence import MEAN_COUNT, Expectation, choose_prior, log_share
-from core.families.gaussian_nodes import scatter_about_prior
+from core.families.posterior import scatter_about_prior
 from core.forgetting import Forgetting
 from core.growth.base import Growth
 from core.growth.candidates import Candidates
