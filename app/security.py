@@ -134,7 +134,7 @@ class KeyRing:
 
     def permit(self, request: Request, scope: Scope, stream: str | None = None) -> None:
         """Raise the reason why a request may not do this, if there is one."""
-        self._hosts.check(request.headers.get("host", ""))
+        self.refuse_other_host(request)
         refuse_cross_site(request, scope)
         note(stream=stream)
         held = self.held_by(request)
@@ -144,6 +144,10 @@ class KeyRing:
             refuse_forged(request, held)
         if not any(grant.allows(scope, stream) for grant in held):
             raise Forbidden(scope, stream)
+
+    def refuse_other_host(self, request: Request) -> None:
+        """Raise UnknownHost for a request that bears a name which is not the service's."""
+        self._hosts.check(request.headers.get("host", ""))
 
     def visible(self, request: Request, streams: Iterable[str]) -> list[str]:
         """Keep the streams that the request may read."""

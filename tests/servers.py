@@ -2,12 +2,13 @@
 
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from redis import Redis
+from redis.crc import key_slot
 
 from tests.processes import Restartable, find_free_port, find_program, wait_until
 
@@ -166,6 +167,11 @@ class ClusterServers:
     def kill(self) -> None:
         for server in self.servers:
             server.kill()
+
+
+def on_first_node(names: Iterable[str]) -> set[str]:
+    """Give those streams that the first node of a cluster has."""
+    return {name for name in names if key_slot(name.encode()) < SLOTS // 3}
 
 
 def has_replicas(primary: RedisServer, count: int) -> bool:

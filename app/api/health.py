@@ -34,8 +34,10 @@ async def get_readyz(request: Request) -> Response:
 
 
 async def get_metrics(request: Request) -> Response:
-    """Give all metrics."""
-    return Response(service_of(request).metrics.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+    """Give all metrics: they name streams, so not to a page whose name was led here."""
+    service = service_of(request)
+    service.keys.refuse_other_host(request)
+    return Response(service.metrics.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 ROUTES = [

@@ -8,6 +8,9 @@ from typing import Final, NamedTuple, Protocol, Self
 # Lua and JSON clients count in doubles: up to here every whole number is exact in all of them.
 MAX_SEQ = 2**53 - 1
 
+# One entry may hold a sample of 200 bytes, or ten thousand in 16 MB.
+PAGE_BYTES = 1 << 22
+
 NO_LABELS: Mapping[int, bytes] = {}
 
 
@@ -212,7 +215,7 @@ class Store(Protocol):
         """Read the snapshot and the head. Raises StoreCorrupt if the log does not lead from one to the other."""
 
     async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
-        """Read up to `limit` entries that stand later than `after`, in order."""
+        """Read up to `limit` entries later than `after`, in order; one that makes a page full is the last."""
 
     async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
         """Read the distinct batches that hold these samples, in order; unknown samples are left out."""
@@ -265,6 +268,18 @@ def last_trimmable(snapshot: Position, keep_from_seq: int) -> Position:
 def possible_seqs(seqs: Iterable[int]) -> list[int]:
     """Sort the distinct seqs that a sample can have: others, however large, are merely unknown."""
     return sorted({int(seq) for seq in seqs if 1 <= seq <= MAX_SEQ})
+
+
+def take_page(entries: Iterable[Entry]) -> list[Entry]:
+    """Take entries up to the one whose body makes a page full."""
+    page: list[Entry] = []
+    size_bytes = 0
+    for entry in entries:
+        page.append(entry)
+        size_bytes += len(entry.body)
+        if size_bytes >= PAGE_BYTES:
+            break
+    return page
 
 
 def collect_batches(seqs: Sequence[int], next_batch: Callable[[int], Entry | None]) -> list[Entry]:

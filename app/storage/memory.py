@@ -23,6 +23,7 @@ from app.storage.base import (
     collect_batches,
     last_trimmable,
     possible_seqs,
+    take_page,
 )
 
 
@@ -189,7 +190,7 @@ class MemoryStore:
         if stored is None:
             return []
         start = stored.count_until(after)
-        return stored.log[start : start + limit]
+        return take_page(stored.log[start : start + limit])
 
     async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
         """Read the batches that hold these samples."""

@@ -9,6 +9,7 @@ import msgspec
 
 from app.storage.base import (
     NO_LABELS,
+    PAGE_BYTES,
     START,
     Durability,
     Entry,
@@ -163,7 +164,7 @@ class RedisStore:
         """Read a page of the log."""
         if limit <= 0:
             return []
-        _, rows = await self._run("entries", stream, str(after), limit)
+        _, rows = await self._run("entries", stream, str(after), limit, PAGE_BYTES)
         return [_as_entry(row) for row in rows]
 
     async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:

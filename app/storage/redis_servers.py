@@ -1,17 +1,21 @@
 """How the servers behind a URL are reached: one server, the primary that Sentinels name, or the nodes of a Cluster."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
-from redis._parsers import AsyncCommandsParser
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
-from redis.asyncio.cluster import ClusterNode
+from redis.asyncio.cluster import ClusterNode, PipelineCommand
 from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import ExponentialBackoff
-from redis.exceptions import MovedError
+from redis.exceptions import ConnectionError as DisconnectedError
+from redis.exceptions import MovedError, RedisClusterException
+from redis.exceptions import TimeoutError as SilentError
 
 from app.storage.base import StoreUnavailable
 from app.storage.redis_line import RedisLine
@@ -21,6 +25,9 @@ DEFAULTS = {"socket_timeout": 2.0, "socket_connect_timeout": 1.0, "max_connectio
 POOL_SECONDS = 5.0
 RETRIES = 1
 PAUSE_SECONDS = 0.2
+# What a node cannot be asked, and what it is not the one to ask for.
+UNREACHED = (DisconnectedError, SilentError, OSError)
+ELSEWHERE = (*UNREACHED, MovedError)
 PORTS = {"sentinel": 26379, "cluster": 6379}
 
 Words = tuple[Any, ...]
@@ -173,73 +180,93 @@ class Watched(OneServer):
         await self._sentinel.aclose()
 
 
-class KnownCommands(AsyncCommandsParser):
-    """The table of commands, read once: redis-py asks the first node again after each error, and that may be dead."""
-
-    async def initialize(self, node: ClusterNode | None = None) -> None:
-        """Read the table, unless it is known."""
-        if not self.commands:
-            await super().initialize(node)
-
-
 class Cluster:
-    """The nodes of a Cluster; each stream lives on one of them."""
+    """The nodes of a Cluster; each stream lives on one of them.
+
+    redis-py knows which, but its own pipelines fail on all nodes when one of them does.
+    """
 
     leases_together = 1
 
     def __init__(self, hosts: list[tuple[str, int]], options: dict[str, Any]) -> None:
-        nodes = [ClusterNode(host, port) for host, port in hosts]
         self.backoff = CountedBackoff()
-        self._client = RedisCluster(startup_nodes=nodes, retry=retry(self.backoff), protocol=2, **options)
-        self._client.commands_parser = KnownCommands()
         self.timeout_seconds = float(options["socket_timeout"])
+        self._client = RedisCluster(startup_nodes=[ClusterNode(*host) for host in hosts], protocol=2, **options)
+        self._nodes = self._client.nodes_manager
 
     async def open(self) -> None:
-        """Find all nodes."""
-        await self._client.initialize()
+        """Find all nodes, by one that answers."""
+        await self._nodes.initialize()
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.aclose()
+        await self._nodes.aclose()
+        await self._nodes.aclose("startup_nodes")
 
     async def exchange(self, commands: Sequence[Words], waits: Sequence[Words]) -> list[Any]:
-        """Send commands in one pipeline a node, and what waits for them behind on each."""
-        await self._client.initialize()  # does nothing but after an error
-        nodes = self._nodes_of(commands) if waits else {}
-        pipeline = self._client.pipeline()
-        for words in commands:
-            pipeline.execute_command(*words)
-        for node in nodes.values():
-            for words in waits:
-                pipeline.execute_command(*words, target_nodes=node)
-        # what went on to another node by a redirection, nothing here would have waited for
-        answers = await pipeline.execute(raise_on_error=False, allow_redirections=not waits)
-        if waits and (self._nodes_of(commands) != nodes or any(isinstance(answer, MovedError) for answer in answers)):
-            await self._client.aclose()  # so that the nodes are asked anew
-            raise StoreUnavailable("Redis: the stream is moving to another node")
-        return judge(answers[: len(commands)], answers[len(commands) :])
+        """Send commands in one pipeline a node, and what waits for them behind on each; again what found no node."""
+        remaining = dict(enumerate(commands))
+        answers = await self._exchange_once(remaining, waits)
+        for failures in range(1, RETRIES + 1):
+            remaining = {place: commands[place] for place, answer in answers.items() if isinstance(answer, ELSEWHERE)}
+            if remaining:
+                await asyncio.sleep(self.backoff.compute(failures))
+                answers |= await self._exchange_once(remaining, waits)
+        return [answers[place] for place in range(len(commands))]
 
     async def exchange_short(self, commands: Sequence[Words], waits: Sequence[Words]) -> list[Any]:
         """Do the same: which node has a stream is for the client to know."""
         return await self.exchange(commands, waits)
 
-    def _nodes_of(self, commands: Sequence[Words]) -> dict[str, ClusterNode]:
-        nodes = (self._client.get_node_from_key(key_of(words)) for words in commands)
-        return {node.name: node for node in nodes if node is not None}
+    async def _exchange_once(self, commands: Mapping[int, Words], waits: Sequence[Words]) -> dict[int, Any]:
+        groups: dict[ClusterNode, dict[int, Words]] = {}
+        for place, words in commands.items():
+            node = self._nodes.get_node_from_slot(self._client.keyslot(key_of(words)))
+            groups.setdefault(node, {})[place] = words
+        parts = await asyncio.gather(*(self._send(node, [*group.values()], waits) for node, group in groups.items()))
+        return dict(zip(chain(*groups.values()), chain(*parts), strict=True))
+
+    async def _send(self, node: ClusterNode, commands: Sequence[Words], waits: Sequence[Words] = ()) -> list[Any]:
+        """Send commands to a node; that it cannot be reached is an answer too."""
+        pipeline = [PipelineCommand(place, *words) for place, words in enumerate((*commands, *waits))]
+        try:
+            await node.execute_pipeline(pipeline)
+            answers = [command.result for command in pipeline]
+        except UNREACHED as error:
+            answers = [error] * len(pipeline)
+        await self._follow(node, answers)
+        return judge(answers[: len(commands)], answers[len(commands) :])
+
+    async def _follow(self, node: ClusterNode, answers: Sequence[Any]) -> None:
+        """Look for the nodes anew when the answers of one tell that it, or a stream, is gone."""
+        if any(isinstance(answer, ELSEWHERE) for answer in answers):
+            with suppress(RedisClusterException):  # none answers: those that are known will be tried
+                await self._nodes.initialize(last_failed_node_name=node.name)
+        for answer in answers:
+            if isinstance(answer, MovedError):
+                await self._nodes.move_slot(answer)
 
     async def info(self, *sections: str) -> list[Info]:
         """Ask every primary how it is."""
-        await self._client.initialize()
-        nodes = self._client.get_primaries()
-        return [
-            merge([await self._client.execute_command("INFO", section, target_nodes=node) for section in sections])
-            for node in nodes
-        ]
+        questions = [("INFO", section) for section in sections]
+        return [merge(accept(await self._send(node, questions))) for node in self._client.get_primaries()]
 
     async def ask(self, *words: Any) -> Any:
-        """Send one command to the first primary."""
-        await self._client.initialize()
-        return await self._client.execute_command(*words, target_nodes=self._client.get_primaries()[0])
+        """Send one command to the first primary that can be reached."""
+        answers: list[Any] = []
+        for node in self._client.get_primaries():
+            answers = await self._send(node, [words])
+            if not isinstance(answers[0], UNREACHED):
+                break
+        return accept(answers)[0]
+
+
+def accept(answers: list[Any]) -> list[Any]:
+    """Give answers, or raise the first error among them."""
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return answers
 
 
 def key_of(words: Words) -> str:

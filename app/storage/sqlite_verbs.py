@@ -18,6 +18,7 @@ from app.storage.base import (
     StreamSize,
     collect_batches,
     find_gap,
+    take_page,
 )
 
 # Steps this small keep other streams' appends from waiting for a big clean-up.
@@ -260,7 +261,7 @@ def _read_entries(connection: sqlite3.Connection, number: int, after: Position, 
         "ORDER BY seq, sub LIMIT ?",
         (number, *after, limit),
     )
-    return [_as_entry(*row) for row in rows]
+    return take_page(_as_entry(*row) for row in rows)
 
 
 def _as_entry(seq: int, sub: int, body: bytes, first_seq: int | None, packed: bytes | None) -> Entry:

@@ -7,7 +7,6 @@ from app.storage.base import Entry, Position, Store
 
 FIRST_ENTRIES = 4
 MOST_ENTRIES = 256
-PAGE_BYTES = 1 << 22
 
 
 async def pages(store: Store, stream: str, after: Position) -> AsyncIterator[list[Entry]]:
@@ -17,6 +16,4 @@ async def pages(store: Store, stream: str, after: Position) -> AsyncIterator[lis
         yield entries
         await asyncio.sleep(0)
         after = entries[-1].position
-        # one entry may hold a sample of 200 bytes, or ten thousand in 16 MB
-        largest = max(len(entry.body) for entry in entries)
-        limit = max(1, min(2 * limit, PAGE_BYTES // largest, MOST_ENTRIES))
+        limit = min(2 * limit, MOST_ENTRIES)

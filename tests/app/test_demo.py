@@ -17,6 +17,7 @@ from app.commands.demo import HISTORY
 from app.demo.feeding import LABEL_DELAY, Feeder, feed_live, feed_past
 from app.demo.pump import FEATURES, Reading, readings
 from core import Detector, DetectorConfig, Feature, Records
+from tests.processes import wait_until
 
 ITAN = [sys.executable, "-m", "app.cli"]
 
@@ -121,8 +122,7 @@ def test_the_command_serves_what_it_feeds_and_ends_with_ctrl_c() -> None:
                 before = http.get("/streams/pump").json()
                 assert before["ready"]
                 assert before["costs"]["labels"] > 0
-                while http.get("/streams/pump").json()["n_seen"] < before["n_seen"] + 20:
-                    pass
+                wait_until(lambda: http.get("/streams/pump").json()["n_seen"] >= before["n_seen"] + 20)
             process.send_signal(signal.SIGINT)
             assert re.fullmatch(r"itan demo: \d+ samples, \d+ of them flagged\n", process.stdout.read())
             assert process.wait(30) == 0

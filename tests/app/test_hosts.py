@@ -74,6 +74,19 @@ async def test_a_name_that_was_led_here_gets_nothing_and_changes_nothing(service
     assert await service.export() == before
 
 
+async def test_metrics_name_streams_and_are_for_whom_we_know(service):
+    for host in ("localhost:8000", "127.0.0.1:8000", ""):
+        assert (await service.http.get("/metrics", headers={"Host": host})).status_code == 200
+    await service.refused("GET", "/metrics", 421, "unknown_host", headers={"Host": "evil.example:8000"})
+    assert (await service.http.get("/livez", headers={"Host": "evil.example"})).status_code == 200
+
+
+@pytest.mark.parametrize("settings", [{"api_keys": "k"}, {"host": "0.0.0.0", "allow_open": True}])
+async def test_a_guarded_service_gives_prometheus_its_metrics_under_any_name(settings):
+    async with Service(**settings) as service:
+        assert (await service.http.get("/metrics", headers={"Host": "worker1:8000"})).status_code == 200
+
+
 async def test_with_keys_any_name_is_answered():
     async with Service(api_keys="k", key="k") as service:
         assert (await service.http.get("/streams", headers={"Host": "itan.example"})).status_code == 200

@@ -1,12 +1,14 @@
 """Labels given on the page: what they do to the threshold and the counts, and how they are taken back."""
 
 import re
+import time
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from app.client import Client
 from tests.browser.conftest import Visit
+from tests.browser.console import Console
 from tests.browser.samples import clusters
 from tests.browser.stream_page import StreamPage, address
 from tests.integration.process import ServiceProcess
@@ -104,6 +106,62 @@ def test_the_whole_review_goes_by_keyboard(service: ServiceProcess, client: Clie
     expect(shown.effect).to_contain_text(f"Sample {second}: undone")
     costs = client.get(stream)["costs"]
     assert (costs["labels"], costs["true_alarms"] + costs["misses"]) == (1, 1)
+
+
+def test_keys_pressed_while_a_label_is_under_way_are_for_what_is_shown_then(
+    shown: StreamPage, client: Client, stream: str
+) -> None:
+    held = hold_labels(shown)
+    seqs = press(shown, "ana")
+    for many in (1, 2, 3):
+        expect_held(shown, held, many)
+        held[-1].continue_()
+    expect(shown.effect).to_contain_text(f"Sample {seqs[-1]}: anomalous")
+    labels = [{"seq": seq, "anomaly": key == "a"} for seq, key in zip(seqs, "ana", strict=True)]
+    assert client.feedback(stream, labels, dry_run=True).outcome == ["duplicate"] * 3
+    assert client.get(stream)["costs"]["labels"] == 3
+
+
+def test_labels_that_are_not_taken_bring_their_samples_back(
+    shown: StreamPage, client: Client, stream: str, console: Console
+) -> None:
+    console.expect("503")
+    held = hold_labels(shown)
+    seqs = press(shown, "ana")
+    expect_held(shown, held, 1)
+    held[0].fulfill(status=503, json={"code": "store_unavailable", "detail": "The store is away."})
+    expect(shown.review).to_contain_text("The store is away.")
+    assert seq_of(shown) == seqs[0]
+    shown.page.unroute("**/feedback?*")
+    assert press(shown, "ana") == seqs
+    expect(shown.effect).to_contain_text(f"Sample {seqs[-1]}: anomalous")
+    assert len(held) == 1
+    assert client.get(stream)["costs"]["labels"] == 3
+
+
+def hold_labels(shown: StreamPage) -> list[Route]:
+    """Let no label through to the service; those that wait are in the list."""
+    held = list[Route]()
+    shown.page.route("**/feedback?*", lambda route: held.append(route))
+    return held
+
+
+def expect_held(shown: StreamPage, held: list[Route], many: int) -> None:
+    deadline = time.monotonic() + 20
+    while len(held) < many:
+        assert time.monotonic() < deadline
+        shown.page.wait_for_timeout(20)
+    assert len(held) == many
+
+
+def press(shown: StreamPage, keys: str) -> list[int]:
+    """Press keys for one sample after the other, and give the samples."""
+    seqs = list[int]()
+    for key in keys:
+        seqs.append(seq_of(shown))
+        shown.keyboard.press(key)
+        expect(shown.current).not_to_contain_text(f"sample {seqs[-1]:,}")
+    return seqs
 
 
 def test_keys_are_told_and_can_be_turned_off(shown: StreamPage, client: Client, stream: str) -> None:

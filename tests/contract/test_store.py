@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.storage import open_store
-from app.storage.base import MAX_SEQ, Entry, Position, Snapshot, StaleWriter, StreamNotFound, StreamSize
+from app.storage.base import MAX_SEQ, PAGE_BYTES, Entry, Position, Snapshot, StaleWriter, StreamNotFound, StreamSize
 from tests.contract.conftest import KINDS
 
 START = Snapshot(Position(0, 0), b"start")
@@ -135,6 +135,17 @@ async def test_entries_are_read_in_pages(store):
     assert await store.entries("s", Position(5, 9), 3) == log[5:]
     assert await store.entries("s", Position(7, 0), 3) == []
     assert await store.entries("s", Position(0, 0), 0) == []
+
+
+async def test_a_page_ends_with_the_entry_that_makes_it_full(store):
+    sizes = [10, PAGE_BYTES // 2, PAGE_BYTES // 2, 10, 2 * PAGE_BYTES, PAGE_BYTES - 1, 1, 10]
+    log = [batch(seq, seq, bytes(size)) for seq, size in enumerate(sizes, 1)]
+    await fill(store, "s", *log)
+    pages, after = [], Position(0, 0)
+    while page := await store.entries("s", after, 100):
+        pages.append([len(entry.body) for entry in page])
+        after = page[-1].position
+    assert pages == [sizes[:3], sizes[3:5], sizes[5:7], sizes[7:]]
 
 
 @pytest.mark.parametrize("after", [Position(0, 0), Position(3, 0), Position(3, 2), Position(9, 0)])

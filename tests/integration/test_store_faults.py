@@ -12,9 +12,12 @@ from redis import Redis
 
 from tests.app.harness import blobs
 from tests.integration.process import ServiceProcess
-from tests.servers import PROGRAMS, RedisServer
+from tests.processes import wait_until
+from tests.servers import PROGRAMS, ClusterServers, RedisServer, on_first_node
 
 X = blobs(200).tolist()
+STREAMS = [f"s{number}" for number in range(6)]
+PARTLY = ("--appendonly", "yes", "--cluster-require-full-coverage", "no")
 READ = "/observe?stream=s&learn=false"
 
 
@@ -132,6 +135,43 @@ def test_redis_stops_dies_and_fills_up(server, tmp_path):
             assert caller.http.delete("/streams/none").status_code == 404
             admin.config_set("maxmemory", 0)
         caller.expect_recovery()
+
+
+def test_a_dead_node_of_a_cluster_takes_only_its_own_streams_along(tmp_path):
+    cluster = ClusterServers(PROGRAMS["valkey"](), tmp_path, *PARTLY)
+    cluster.start()
+    with (
+        ServiceProcess(cluster.url, tmp_path) as service,
+        httpx2.Client(base_url=service.url, trust_env=False, timeout=30) as http,
+    ):
+        assert all(send(http, stream, 0).status_code == 200 for stream in STREAMS)
+        cluster.servers[0].kill()
+        for number in (1, 2):
+            expect_only_those_of_the_first_node_to_fail(http, number)
+        service.stop()
+        service.start()  # by the other nodes that the URL names
+        expect_only_those_of_the_first_node_to_fail(http, 3)
+        cluster.servers[0].start()
+        for stream in on_first_node(STREAMS):
+            for number in (1, 2, 3):
+                wait_until(lambda stream=stream, number=number: send(http, stream, number).status_code == 200)
+        assert all(http.get(f"/streams/{stream}").json()["n_seen"] == 4 for stream in STREAMS)
+        assert "Traceback" not in service.said()
+    cluster.kill()
+
+
+def send(http: httpx2.Client, stream: str, number: int) -> httpx2.Response:
+    return http.post(f"/observe?stream={stream}", json={"samples": X[number : number + 1], "ids": [str(number)]})
+
+
+def expect_only_those_of_the_first_node_to_fail(http: httpx2.Client, number: int) -> None:
+    for stream in STREAMS:
+        answer = send(http, stream, number)
+        if stream not in on_first_node(STREAMS):
+            assert answer.status_code == 200, answer.text
+            continue
+        assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable"), answer.text
+        assert int(answer.headers["retry-after"]) >= 1
 
 
 def test_what_was_deleted_in_redis_is_named_and_never_a_fresh_stream(server, tmp_path):

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import random
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from core.snapshot import decode
 from tests.app.harness import blobs
 
 PAUSE_SECONDS = 0.02
+ANSWERS_SECONDS = 60.0
 
 
 class Sender:
@@ -114,7 +116,9 @@ async def wait_a_moment(tasks: Iterable["asyncio.Task[None]"], seconds: float) -
 async def wait_for_answers(tasks: Iterable["asyncio.Task[None]"], senders: list[Sender], more: int) -> None:
     """Let each sender get so many answers more."""
     wanted = {sender: sender.answers + more for sender in senders}
-    while any(sender.answers < wanted[sender] for sender in senders):
+    end = time.monotonic() + ANSWERS_SECONDS
+    while waiting := [sender.name for sender in senders if sender.answers < wanted[sender]]:
+        assert time.monotonic() < end, f"no more answers for {waiting}"
         await wait_a_moment(tasks, 0.02)
 
 

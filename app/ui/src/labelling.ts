@@ -1,8 +1,8 @@
 // Giving labels and taking them back, and what each did to the threshold and the counts.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Costs, FeedbackAnswer } from "./answers";
 import { problemOf } from "./hooks";
-import type { Label } from "./rows";
+import type { Label, Labels } from "./rows";
 import { type Problem, post } from "./service";
 
 export interface Given {
@@ -23,54 +23,80 @@ export interface Effect extends Given {
 export interface Labelling {
   effect: Effect | null;
   given: Given[];
-  isBusy: boolean;
   problem: Problem | null;
-  give: (seq: number, label: Label, before: Label) => Promise<boolean>;
-  undo: () => Promise<Given | null>;
+  /** What was said of samples, known to the service or on its way there. */
+  said: Labels;
+  give: (seq: number, label: Label, before: Label) => void;
+  undo: () => void;
 }
 
-/** costs: how the stream's decisions stood before the first label given here. */
-export function useLabelling(stream: string, costs: Costs | undefined, onChange: (seq: number, label: Label) => void): Labelling {
-  const [given, setGiven] = useState<Given[]>([]);
+/** A label to give, or null: the last one to take back. */
+type Turn = Given | null;
+
+interface Told {
+  /** A label was given, or taken back. */
+  onChange: (change: Given, isUndo: boolean) => void;
+  /** A label was not taken; none that waited behind it is sent. */
+  onFailure: (change: Given) => void;
+}
+
+/** Labels go out one after the other; costs: how the stream's decisions stood before the first label given here. */
+export function useLabelling(stream: string, costs: Costs | undefined, labels: Labels, { onChange, onFailure }: Told): Labelling {
+  const turns = useRef<Turn[]>([]);
+  const given = useRef<Given[]>([]);
+  const counts = useRef<Costs | null>(null);
+  const [pending, setPending] = useState<Turn[]>([]);
   const [effect, setEffect] = useState<Effect | null>(null);
-  const [counts, setCounts] = useState<Costs | null>(null);
-  const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
 
   const send = async (change: Given, isUndo: boolean): Promise<boolean> => {
-    setBusy(true);
     try {
       const answer = await post<FeedbackAnswer>("feedback", { stream }, { labels: [{ seq: change.seq, anomaly: change.label }] });
-      setEffect(effectOf(change, isUndo, answer, counts ?? costs ?? answer));
-      setCounts(answer);
+      setEffect(effectOf(change, isUndo, answer, counts.current ?? costs ?? answer));
+      counts.current = answer;
+      given.current = isUndo ? given.current.slice(0, -1) : [...given.current, change];
       setProblem(null);
-      onChange(change.seq, change.label);
+      onChange(change, isUndo);
       return true;
     } catch (error) {
       setProblem(problemOf(error));
+      if (!isUndo) onFailure(change);
       return false;
-    } finally {
-      setBusy(false);
     }
   };
 
-  const give = async (seq: number, label: Label, before: Label): Promise<boolean> => {
-    if (isBusy) return false;
-    const change = { seq, label, before };
-    const isDone = await send(change, false);
-    if (isDone) setGiven((all) => [...all, change]);
-    return isDone;
+  const takeBack = async (): Promise<boolean> => {
+    const last = given.current.at(-1);
+    return last === undefined || send({ seq: last.seq, label: last.before, before: last.label }, true);
   };
 
-  const undo = async (): Promise<Given | null> => {
-    const last = given.at(-1);
-    if (last === undefined || isBusy) return null;
-    if (!(await send({ seq: last.seq, label: last.before, before: last.label }, true))) return null;
-    setGiven((all) => all.slice(0, -1));
-    return last;
+  const takeTurns = async (): Promise<void> => {
+    for (let turn = turns.current[0]; turn !== undefined; turn = turns.current[0]) {
+      const isDone = await (turn === null ? takeBack() : send(turn, false));
+      turns.current = isDone ? turns.current.slice(1) : [];
+      setPending(turns.current);
+    }
   };
 
-  return { effect, given, isBusy, problem, give, undo };
+  const wait = (turn: Turn): void => {
+    turns.current = [...turns.current, turn];
+    setPending(turns.current);
+    if (turns.current.length === 1) void takeTurns();
+  };
+
+  return {
+    effect,
+    given: given.current,
+    problem,
+    said: withPending(labels, pending),
+    give: (seq, label, before) => wait({ seq, label, before }),
+    undo: () => wait(null),
+  };
+}
+
+function withPending(labels: Labels, pending: Turn[]): Labels {
+  const changes = pending.filter((turn) => turn !== null);
+  return changes.length === 0 ? labels : new Map([...labels, ...changes.map(({ seq, label }) => [seq, label] as const)]);
 }
 
 function effectOf(change: Given, isUndo: boolean, answer: FeedbackAnswer, before: Costs): Effect {

@@ -10,7 +10,6 @@ import { ReviewCard } from "./review/card";
 import { useQueue } from "./review/queue";
 import { SampleCard } from "./sample-card";
 import { ScoreCard } from "./score/card";
-import type { Label } from "./rows";
 import { get, streamPath } from "./service";
 import { useShortcuts } from "./shortcuts";
 import { type StreamState, useStream } from "./stream-state";
@@ -29,7 +28,6 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
   const [selected, setSelected] = useState<number | null>(null);
   const [relabels, setRelabels] = useState(0);
   const features = featuresOf(description);
-  const queue = useQueue(stream, version, state.labels);
   const model = useLoaded(() => get<Model>("density", { stream, covariances: false }), [stream, version]);
   const looked = useLoaded(
     async () => (selected === null ? null : get<Sample>(streamPath(stream, `/samples/${selected}`))),
@@ -37,28 +35,35 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
   );
   const sample = looked.data?.seq === selected ? looked.data : null;
 
-  const changed = (seq: number, label: Label): void => {
-    state.labelled(seq, label);
-    setRelabels((many) => many + 1);
+  const labelling = useLabelling(stream, description?.costs, state.labels, {
+    onChange: ({ seq, label }, isUndo) => {
+      state.labelled(seq, label);
+      setRelabels((many) => many + 1);
+      if (isUndo) turnTo(seq);
+    },
+    onFailure: ({ seq }) => turnTo(seq),
+  });
+  const queue = useQueue(stream, version, labelling.said);
+  const turnTo = (seq: number): void => {
+    queue.turnTo(seq);
+    setSelected(seq);
   };
-  const labelling = useLabelling(stream, description?.costs, changed);
-  const judge = async (label: boolean): Promise<void> => {
+  // the next sample is shown at once, so that a key pressed before the answer comes is for a sample that was seen
+  const judge = (label: boolean): void => {
     const current = queue.waiting[queue.at];
-    if (!mayLabel || current === undefined || labelling.isBusy) return;
+    if (!mayLabel || current === undefined) return;
     const following = queue.waiting[queue.at + 1] ?? queue.waiting[queue.at - 1];
-    if (await labelling.give(current.seq, label, null)) setSelected(following?.seq ?? null);
+    labelling.give(current.seq, label, null);
+    setSelected(following?.seq ?? null);
   };
-  const undo = async (): Promise<void> => {
-    const undone = mayLabel ? await labelling.undo() : null;
-    if (undone === null) return;
-    queue.turnTo(undone.seq);
-    setSelected(undone.seq);
+  const undo = (): void => {
+    if (mayLabel) labelling.undo();
   };
   const move = (step: number): void => setSelected(queue.move(step));
   useShortcuts({
-    a: () => void judge(true),
-    n: () => void judge(false),
-    u: () => void undo(),
+    a: () => judge(true),
+    n: () => judge(false),
+    u: undo,
     j: () => move(1),
     k: () => move(-1),
   });
@@ -81,14 +86,14 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
         <div class="side">
           <ReviewCard
             {...{ queue, labelling, mayLabel, onSelect: setSelected }}
-            onLabel={(label) => void judge(label)}
-            onUndo={() => void undo()}
+            onLabel={judge}
+            onUndo={undo}
             onMove={move}
           />
           <SampleCard
             {...{ sample, features, mayLabel }}
             problem={selected === null ? null : looked.problem}
-            onLabel={(label) => sample !== null && void labelling.give(sample.seq, label, sample.label)}
+            onLabel={(label) => sample !== null && labelling.give(sample.seq, label, sample.label)}
             onClose={() => setSelected(null)}
           />
         </div>

@@ -1,5 +1,6 @@
-"""Replays that do not come out as logged."""
+"""What an opening holds, and replays that do not come out as logged."""
 
+import tracemalloc
 from types import SimpleNamespace
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from app.build import BUILD
 from app.storage.base import Entry
 from app.storage.memory import MemoryStore
+from app.storage.sqlite import SqliteStore
 from app.streams.events import batch_body, read_event, read_records
 from app.streams.opening import TOLERANCE, agree
 from core import Records
@@ -73,6 +75,24 @@ def test_the_tolerance_is_relative_above_one(score, factor, expected):
     logged = SimpleNamespace(score=np.array([score]), threshold=np.array([np.nan]))
     replayed = SimpleNamespace(score=np.array([score + factor * TOLERANCE]), threshold=np.array([np.nan]))
     assert agree(logged, replayed).tolist() == [expected]
+
+
+async def test_opening_holds_a_few_entries_however_many_there_are(tmp_path, monkeypatch):
+    monkeypatch.setattr("app.storage.base.PAGE_BYTES", 100_000)
+    path = tmp_path / "itan.db"
+    async with Service(SqliteStore(path)) as service:
+        await service.accepted("PUT", "/streams/s", json={"n_features": 32, "max_nodes": 1})
+        for seed in range(30):
+            await service.observe(blobs(250, m=32, seed=seed))
+        log_bytes = (await service.store.size("s")).log_bytes
+        await service.crash()
+    async with Service(SqliteStore(path)) as service:
+        tracemalloc.start()
+        await service.observe(blobs(1, m=32))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    print(f"held {peak:,} bytes at most for a log of {log_bytes:,}")
+    assert peak < log_bytes
 
 
 async def test_a_strict_service_refuses_the_stream_and_no_other():

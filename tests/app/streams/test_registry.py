@@ -1,5 +1,6 @@
 import asyncio
 
+import httpx2
 import pytest
 
 from app.storage.base import StaleWriter, StoreUnavailable
@@ -222,6 +223,41 @@ async def test_a_first_observe_that_fails_can_be_repeated():
             await service.refused("POST", "/observe?stream=s", 503, "store_unavailable", json={"samples": [[1.0]]})
             del store.before[verb]
             assert (await service.observe([[1.0]]))["seq"] == [1]
+
+
+@pytest.mark.parametrize("way", ["PUT", "import"])
+async def test_a_creation_that_nobody_vouches_for_is_not_told_of_as_done(way):
+    store = DisturbedStore(MemoryStore())
+    async with Service() as other:
+        await other.observe([[1.0]])
+        state = await other.export()
+
+    async def fail_from_now_on() -> None:
+        store.before["acquire"] = raising(StoreUnavailable("no replica keeps the lease"))
+
+    async with Service(store) as service:
+        store.after = {
+            "acquire": fail_from_now_on,
+            "create": raising(StoreUnavailable("no replica keeps the stream")),
+        }
+        store.before["create"] = (held := asyncio.Event()).wait
+        # the second waits for the first, so that the session lives on
+        tasks = [asyncio.create_task(create(service, way, state)) for _ in range(2)]
+        while "s" not in sessions(service) or sessions(service)["s"].users < 2:  # noqa: ASYNC110 nothing announces it
+            await asyncio.sleep(0)
+        held.set()
+        answers = await asyncio.gather(*tasks)
+        assert [answer.status_code for answer in answers] == [503, 503]
+        assert "the lease" in answers[1].json()["detail"]
+        store.before, store.after = {}, {}
+        assert (await create(service, way, state)).status_code == 200
+
+
+async def create(service: Service, way: str, state: bytes) -> httpx2.Response:
+    if way == "PUT":
+        return await service.http.put("/streams/s", json={"n_features": 1})
+    media = {"content-type": "application/octet-stream"}
+    return await service.http.put("/streams/s/import", content=state, headers=media)
 
 
 async def test_a_stale_writer_goes_on_from_the_store():
