@@ -218,7 +218,10 @@ class Store(Protocol):
         """Read up to `limit` entries later than `after`, in order; one that makes a page full is the last."""
 
     async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
-        """Read the distinct batches that hold these samples, in order; unknown samples are left out."""
+        """Read the distinct batches that hold these samples, in order; one that makes a page full is the last.
+
+        Unknown samples are left out; none is found only if no sample is known.
+        """
 
     async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
         """Give the newest seq of each known client id."""
@@ -282,18 +285,27 @@ def take_page(entries: Iterable[Entry]) -> list[Entry]:
     return page
 
 
+def is_full(page: Iterable[Entry]) -> bool:
+    """Tell whether a page takes no more."""
+    return sum(len(entry.body) for entry in page) >= PAGE_BYTES
+
+
 def collect_batches(seqs: Sequence[int], next_batch: Callable[[int], Entry | None]) -> list[Entry]:
-    """Gather the batches that hold rising `seqs`, where next_batch(seq) is the first one that ends at or after seq."""
-    found: list[Entry] = []
+    """Take a page of the batches that hold rising `seqs`; next_batch(seq) is the first that ends at or after seq."""
+    return take_page(_batches(seqs, next_batch))
+
+
+def _batches(seqs: Sequence[int], next_batch: Callable[[int], Entry | None]) -> Iterator[Entry]:
+    found: Entry | None = None
     for seq in seqs:
-        if found and found[-1].holds(seq):
+        if found is not None and found.holds(seq):
             continue
         entry = next_batch(seq)
         if entry is None:
-            break
+            return
         if entry.holds(seq):
-            found.append(entry)
-    return found
+            found = entry
+            yield entry
 
 
 def find_gap(snapshot: Position, head: Position, first: Entry | None, last: Position | None) -> str | None:

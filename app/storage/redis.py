@@ -26,6 +26,7 @@ from app.storage.base import (
     check_position,
     check_replace,
     find_gap,
+    is_full,
     last_trimmable,
     possible_seqs,
 )
@@ -171,8 +172,10 @@ class RedisStore:
         """Read the batches that hold these samples."""
         found: dict[Position, Entry] = {}
         for part in _parts(possible_seqs(seqs), SEQS_PER_STEP):
-            _, rows = await self._run("holding", stream, *part)
+            _, rows = await self._run("holding", stream, PAGE_BYTES, *part)
             found.update((entry.position, entry) for entry in map(_as_entry, rows))
+            if is_full(found.values()):
+                break
         return list(found.values())
 
     async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:

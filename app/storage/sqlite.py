@@ -21,6 +21,7 @@ from app.storage.base import (
     check_append,
     check_position,
     check_replace,
+    is_full,
     last_trimmable,
     possible_seqs,
 )
@@ -129,7 +130,7 @@ class SqliteStore:
         """Read the batches that hold these samples."""
         remaining = iter(possible_seqs(seqs))
         found: dict[Position, Entry] = {}
-        while part := list(islice(remaining, SEQS_PER_STEP)):
+        while not is_full(found.values()) and (part := list(islice(remaining, SEQS_PER_STEP))):
             batches = await self._reader.run(partial(verbs.entries_holding, stream=stream, seqs=part))
             found.update((entry.position, entry) for entry in batches)
         return list(found.values())

@@ -1,11 +1,15 @@
 """Finds the records of samples observed earlier, in the store."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from app.storage.base import Entry, Store
 from app.streams.events import BatchEvent, read_event, read_records
 from app.streams.explaining import Explained
+from app.streams.paging import batches_holding
 from app.streams.stepping import slices
 from core import Records
 
@@ -25,19 +29,18 @@ class Ledger:
 
     async def first_records(self, seqs: Iterable[int]) -> dict[int, Records]:
         """Give the records as they were when the samples were observed; those trimmed are left out."""
-        wanted = sorted(set(seqs))
-        if not wanted:
-            return {}
-        entries = await self.store.entries_holding(self.stream, wanted)
-        return records_in(entries, wanted)
+        found: dict[int, Records] = {}
+        async for entries, wanted in batches_holding(self.store, self.stream, seqs):
+            found |= records_in(entries, wanted)
+        return found
 
     async def first_explanations(self, seqs: Iterable[int]) -> dict[int, Explained]:
         """Give what was said of flagged samples when they were observed, for all batches that hold these seqs."""
         found: dict[int, Explained] = {}
-        for entry in await self.store.entries_holding(self.stream, sorted(set(seqs))):
-            event = read_event(entry.body)
-            if isinstance(event, BatchEvent):
-                found.update(event.explained)
+        async for entries, _ in batches_holding(self.store, self.stream, seqs):
+            for event in map(read_event, (entry.body for entry in entries)):
+                if isinstance(event, BatchEvent):
+                    found.update(event.explained)
         return found
 
     async def current_records(self, seqs: Iterable[int]) -> dict[int, Records]:
@@ -56,16 +59,13 @@ class Ledger:
 def records_in(entries: Sequence[Entry], seqs: Sequence[int]) -> dict[int, Records]:
     """Cut single records out of batches; both in rising order."""
     found: dict[int, Records] = {}
-    remaining = iter(seqs)
-    seq = next(remaining, None)
     for entry in entries:
         event = read_event(entry.body)
-        if not isinstance(event, BatchEvent):
-            continue
-        records = read_records(event.records)
-        first, last = int(records.seq[0]), int(records.seq[-1])
-        while seq is not None and seq <= last:
-            if seq >= first:
-                found[seq] = records[seq - first]
-            seq = next(remaining, None)
+        if isinstance(event, BatchEvent):
+            records = read_records(event.records)
+            first, last = int(records.seq[0]), int(records.seq[-1])
+            held = seqs[bisect_left(seqs, first) : bisect_right(seqs, last)]
+            # a copy of these: a part of the batch would keep all of it in memory
+            chosen = records[np.array(held, np.intp) - first]
+            found |= {seq: chosen[row] for row, seq in enumerate(held)}
     return found

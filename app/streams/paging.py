@@ -1,7 +1,8 @@
 """Reads a log page by page."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Iterable
 
 from app.storage.base import Entry, Position, Store
 
@@ -17,3 +18,14 @@ async def pages(store: Store, stream: str, after: Position) -> AsyncIterator[lis
         await asyncio.sleep(0)
         after = entries[-1].position
         limit = min(2 * limit, MOST_ENTRIES)
+
+
+async def batches_holding(
+    store: Store, stream: str, seqs: Iterable[int]
+) -> AsyncIterator[tuple[list[Entry], list[int]]]:
+    """Give the batches that hold samples, in such pages, each with the rising seqs that none before it held."""
+    remaining = sorted(set(seqs))
+    while remaining and (entries := await store.entries_holding(stream, remaining)):
+        yield entries, remaining
+        await asyncio.sleep(0)
+        remaining = remaining[bisect_right(remaining, entries[-1].position.seq) :]

@@ -11,6 +11,8 @@ from tests.contract.conftest import KINDS
 START = Snapshot(Position(0, 0), b"start")
 EVERY_BYTE = bytes(range(256)) + b"\r\n$5\r\n\x00"
 
+PAGED_SIZES = [10, PAGE_BYTES // 2, PAGE_BYTES // 2, 10, 2 * PAGE_BYTES, PAGE_BYTES - 1, 1, 10]
+
 
 def batch(first: int, last: int, body: bytes = b"", ids: tuple[str, ...] = ()) -> Entry:
     return Entry(Position(last, 0), body or b"batch %d" % last, first, ids)
@@ -138,13 +140,23 @@ async def test_entries_are_read_in_pages(store):
 
 
 async def test_a_page_ends_with_the_entry_that_makes_it_full(store):
-    sizes = [10, PAGE_BYTES // 2, PAGE_BYTES // 2, 10, 2 * PAGE_BYTES, PAGE_BYTES - 1, 1, 10]
+    sizes = PAGED_SIZES
     log = [batch(seq, seq, bytes(size)) for seq, size in enumerate(sizes, 1)]
     await fill(store, "s", *log)
     pages, after = [], Position(0, 0)
     while page := await store.entries("s", after, 100):
         pages.append([len(entry.body) for entry in page])
         after = page[-1].position
+    assert pages == [sizes[:3], sizes[3:5], sizes[5:7], sizes[7:]]
+
+
+async def test_batches_that_hold_samples_are_read_in_such_pages(store):
+    sizes = PAGED_SIZES
+    await fill(store, "s", *(batch(seq, seq, bytes(size)) for seq, size in enumerate(sizes, 1)))
+    pages, wanted = [], list(range(1, 3_000))
+    while page := await store.entries_holding("s", wanted):
+        pages.append([len(entry.body) for entry in page])
+        wanted = [seq for seq in wanted if seq > page[-1].position.seq]
     assert pages == [sizes[:3], sizes[3:5], sizes[5:7], sizes[7:]]
 
 

@@ -1,5 +1,6 @@
--- Read the distinct batches that hold some samples. ARGV: their seqs, rising
+-- Read a page of the distinct batches that hold some samples. ARGV: bytes that make it full, their seqs, rising
 local log = KEYS[3]
+local full = tonumber(ARGV[1])
 
 -- The first batch that ends at or after a seq. Label events stand at sub 1 and on, none has a batch after it at its seq.
 local function next_batch(seq)
@@ -11,13 +12,16 @@ local function next_batch(seq)
   return entry
 end
 
-local found, held = {}, 0
-for _, seq in ipairs(ARGV) do
+local found, held, bytes = {}, 0, 0
+for place = 2, #ARGV do
+  local seq = ARGV[place]
+  if bytes >= full then break end
   if tonumber(seq) > held then
     local entry = next_batch(seq)
     if not entry then break end
     if tonumber(entry[2][4]) <= tonumber(seq) then
       found[#found + 1] = entry
+      bytes = bytes + #entry[2][2]
       held = tonumber(string.match(entry[1], '%d+'))
     end
   end
