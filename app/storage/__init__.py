@@ -16,7 +16,7 @@ def open_store(url: str, durability: Durability = Durability.PROCESS) -> Store:
     What follows "?" in the URL of a Redis sets the connections: socket_timeout (seconds), max_connections, ... Raises
     ValueError for other URLs, and for a durability that the store cannot have.
     """
-    match urlsplit(url).scheme:
+    match _scheme(url):
         case "memory":
             return _open_memory(durability)
         case "sqlite":
@@ -27,6 +27,11 @@ def open_store(url: str, durability: Durability = Durability.PROCESS) -> Store:
             return RedisStore(url, durability)
         case scheme:
             raise ValueError(f"a store's URL begins with {SCHEMES}, not with {scheme + '://' if scheme else 'a name'}")
+
+
+def _scheme(url: str) -> str:
+    scheme, found, _ = url.partition("://")
+    return scheme.lower() if found else ""
 
 
 def _open_memory(durability: Durability) -> Store:

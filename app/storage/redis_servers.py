@@ -63,11 +63,11 @@ class Servers(Protocol):
 
 def servers_of(url: str) -> Servers:
     """Choose by the URL's scheme. Raises ValueError for a URL that names no host."""
-    scheme, _, kind = urlsplit(url).scheme.partition("+")
+    scheme, _, kind = url.partition("://")[0].lower().partition("+")
     if not kind:
         return OneServer(url)
     hosts, options = read_hosts(url, scheme, PORTS[kind])
-    service = urlsplit(url).path.strip("/")
+    service = urlsplit(split_hosts(url)[1]).path.strip("/")
     if kind == "cluster":
         if service:
             raise ValueError(f"a Cluster's URL is {scheme}+cluster://host:port,host:port, with no path")
@@ -80,16 +80,24 @@ def servers_of(url: str) -> Servers:
 
 def read_hosts(url: str, scheme: str, default_port: int) -> tuple[list[tuple[str, int]], dict[str, Any]]:
     """Split the hosts of a URL from everything else that it says about the connections."""
-    place = urlsplit(url)
-    login, at, hosts = place.netloc.rpartition("@")
+    hosts, rest = split_hosts(url)
     addresses = [urlsplit(f"//{host}") for host in hosts.split(",")]
     if not all(address.hostname for address in addresses):
         raise ValueError(f"the URL of a store names a host:port before each comma, not {hosts!r}")
-    options: dict[str, Any] = dict(parse_url(urlunsplit((scheme, f"{login}{at}host", "", place.query, ""))))
+    place = urlsplit(rest)
+    options: dict[str, Any] = dict(parse_url(urlunsplit((scheme, place.netloc, "", place.query, ""))))
     del options["host"]
     if options.pop("connection_class", None) is SSLConnection:
         options["ssl"] = True
     return [(str(address.hostname), address.port or default_port) for address in addresses], DEFAULTS | options
+
+
+def split_hosts(url: str) -> tuple[str, str]:
+    """Give the hosts of a URL, and the URL with one name in their place: urlsplit refuses [::1] behind a comma."""
+    start = url.index("://") + len("://")
+    end = next((at for at, letter in enumerate(url) if at >= start and letter in "/?#"), len(url))
+    start = max(start, url.rfind("@", start, end) + 1)
+    return url[start:end], f"{url[:start]}host{url[end:]}"
 
 
 class CountedBackoff(ExponentialBackoff):

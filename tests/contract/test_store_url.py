@@ -61,6 +61,7 @@ def test_other_urls_are_refused(url):
 
 def test_what_stands_in_the_url_of_many_hosts():
     url = "rediss+sentinel://user:w%40rd@a:1,[::1]:2,c/name?socket_timeout=0.5&sentinel_password=x"
+    assert open_store(url) is not None
     hosts, options = read_hosts(url, "rediss", 26379)
     assert hosts == [("a", 1), ("::1", 2), ("c", 26379)]
     given = {"username": "user", "password": "w@rd", "socket_timeout": 0.5, "sentinel_password": "x", "ssl": True}
