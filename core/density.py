@@ -25,6 +25,7 @@ from core.labelled import LabelledSamples
 from core.learned import Groups, Learned, Receipt
 from core.mixture import LEAST_WEIGHT, Mixture, log_sum_exp
 from core.nodes import LARGEST, Nodes
+from core.scaling import LIMIT
 from core.snapshot import Arrays, take
 from core.statistics import moments_of
 from core.tree import SubspaceTree
@@ -33,6 +34,7 @@ REACH: Final = 5.0
 """Samples are learned drawn in to sqrt(m) + REACH deviations of the root: what is learned can be subtracted again, and
 one outlier of 1e15 does not blind the model."""
 _LARGEST_SAMPLE: Final = 1e101
+_LARGEST_SUM: Final = 2.0**53 * _LARGEST_SAMPLE
 
 
 class DensityModel:
@@ -215,8 +217,10 @@ class DensityModel:
         given = self.densities.conditional(Z, pattern)
         log_p = self.mixture.log_p(given.known)
         share = np.exp(given.known + self.mixture.log_weights - log_p[:, None])[:, :, None]
-        mean = (share * given.mean).sum(1)
-        variance = (share * (given.variance + (given.mean - mean[:, None]) ** 2)).sum(1)
+        # a line through nodes leads on from a huge value to a huger one: no further than a sample itself may lie
+        expected = np.clip(given.mean, -LIMIT, LIMIT)
+        mean = (share * expected).sum(1)
+        variance = (share * (given.variance + (expected - mean[:, None]) ** 2)).sum(1)
         return given.log_density, mean, variance
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -265,4 +269,6 @@ class DensityModel:
 
 def _bound_of(name: str) -> float:
     """What the numbers in an array of a state cannot exceed."""
-    return _LARGEST_SAMPLE if name.endswith(("_mean", "_x", "_normal", "_offset", "_sum")) else LARGEST
+    if name.endswith("_sum"):
+        return _LARGEST_SUM
+    return _LARGEST_SAMPLE if name.endswith(("_mean", "_x", "_normal", "_offset")) else LARGEST

@@ -285,7 +285,7 @@ def _bounded_difference(score: FloatArray, level: FloatArray) -> FloatArray:
 def _raised(threshold: FloatArray, level: FloatArray) -> FloatArray:
     """Thresholds above the level as scores, a few roundings higher: who equals one above the level passes here too."""
     with np.errstate(over="ignore"):  # before any score the rule's threshold is the largest double
-        slack = ROUNDINGS * (np.abs(threshold) + np.abs(level))
+        slack = ROUNDINGS * np.abs(threshold) + ROUNDINGS * np.abs(level)
         return np.clip(threshold + level + slack, -float_info.max, float_info.max)
 
 
@@ -320,7 +320,8 @@ def cuts_between(score: FloatArray) -> FloatArray:
     array([1., 2., 3.])
     """
     halfway = score[:-1] / 2 + score[1:] / 2
-    below = score[0] - 1e-9 * max(1.0, abs(score[0]))
+    least = float(score[0])
+    below = max(least - 1e-9 * max(1.0, abs(least)), -float_info.max)  # a score may itself be the lowest double
     return np.concatenate([[below], halfway, score[-1:]])
 
 

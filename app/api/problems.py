@@ -89,6 +89,7 @@ STORE_REASONS: dict[type[StoreError], str] = {
     LeaseHeld: "elsewhere",
     StreamNotFound: "missing",
     StoreCorrupt: "corrupt",
+    StoreError: "other",
 }
 RETRY_AFTER_SECONDS = 1
 SHOWN_CHARACTERS = 80

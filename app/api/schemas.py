@@ -32,8 +32,8 @@ class ObserveBody(msgspec.Struct, forbid_unknown_fields=True):
     """Samples as arrays or as objects of named values, null = missing; ids and timestamps are one a sample."""
 
     samples: SampleRows
-    ids: list[ClientId | None] | UnsetType = UNSET
-    timestamps: list[Moment] | UnsetType = UNSET
+    ids: Annotated[list[ClientId | None], Meta(min_length=1)] | UnsetType = UNSET
+    timestamps: Annotated[list[Moment], Meta(min_length=1)] | UnsetType = UNSET
 
 
 class ObserveLine(msgspec.Struct, forbid_unknown_fields=True):

@@ -9,6 +9,6 @@ LABEL_OUTCOMES: Final = ("applied", "duplicate", "revised", "withdrawn", "unknow
 OBSERVE_STEPS: Final = ("decode", "engine", "append", "encode")
 CELLS: Final = ("tp", "fp", "tn", "fn")
 MISMATCHES: Final = ("version", "other")
-STORE_ERRORS: Final = ("unavailable", "stale", "missing", "corrupt", "elsewhere")
+STORE_ERRORS: Final = ("unavailable", "stale", "missing", "corrupt", "elsewhere", OTHER)
 CLOSINGS: Final = ("room", "idle")
 LEASE_CHANGES: Final = ("acquired", "released", "lost", "refused")

@@ -11,6 +11,11 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from app.metrics.figures import StreamFigures
 
 
+def median(values: Sequence[float]) -> float:
+    """Give the median, by halves: the sum of two of the largest doubles is infinite."""
+    return 2.0 * float(np.median(np.array(values, dtype=float) / 2.0))
+
+
 class Together(NamedTuple):
     """A gauge made of one figure of every stream, by default their sum; else it may be unknown, of one or of all."""
 
@@ -23,12 +28,12 @@ class Together(NamedTuple):
 GAUGES: Final = (
     Together("warming_up_streams", "streams whose warm-up is not over", "is_warming_up"),
     Together("nodes", "nodes of the models", "nodes"),
-    Together("threshold_nats", "median threshold of the streams", "threshold", np.median),
+    Together("threshold_nats", "median threshold of the streams", "threshold", median),
     Together(
         "log_loss_nats",
         "median, over streams, of the mean of the last 100 scores or so; none counts beyond its threshold + 20 nats",
         "log_loss",
-        np.median,
+        median,
     ),
     Together(
         "log_loss_rise_nats",

@@ -91,6 +91,11 @@ class Position(NamedTuple):
         seq, _, sub = text.partition(b"-")
         return cls(int(seq), int(sub))
 
+    @classmethod
+    def before(cls, seq: int) -> Self:
+        """Give the last place before all events of a sample; a sub below 0 would be none to Redis."""
+        return cls(seq - 1, MAX_SEQ)
+
 
 START: Final = Position(0, 0)
 """Before the first event."""
@@ -265,7 +270,7 @@ def check_position(position: Position) -> None:
 
 def last_trimmable(snapshot: Position, keep_from_seq: int) -> Position:
     """Give the position up to which the log may go, inclusive."""
-    return min(snapshot, Position(keep_from_seq - 1, MAX_SEQ))
+    return min(snapshot, Position.before(keep_from_seq))
 
 
 def possible_seqs(seqs: Iterable[int]) -> list[int]:

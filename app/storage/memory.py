@@ -44,7 +44,7 @@ class StoredStream:
 
     def next_batch(self, seq: int) -> Entry | None:
         """Give the first batch that ends at or after a sample."""
-        later = self.log[self.count_until(Position(seq, -1)) :]
+        later = self.log[self.count_until(Position.before(seq)) :]
         return next((entry for entry in later if entry.first_seq is not None), None)
 
     def trim(self, last: Position) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from app.storage.base import (
-    MAX_SEQ,
     Entry,
     Position,
     Snapshot,
@@ -158,9 +157,9 @@ def entries_holding(connection: sqlite3.Connection, stream: str, seqs: Sequence[
     number = _number(connection, stream)
 
     def next_batch(seq: int) -> Entry | None:
-        found = _read_entries(connection, number, Position(seq, -1), 1)
+        found = _read_entries(connection, number, Position.before(seq), 1)
         while found and found[0].first_seq is None:  # no batch stands between label events of one seq
-            found = _read_entries(connection, number, Position(found[0].position.seq, MAX_SEQ), 1)
+            found = _read_entries(connection, number, Position.before(found[0].position.seq + 1), 1)
         return found[0] if found else None
 
     return collect_batches(seqs, next_batch)

@@ -24,7 +24,7 @@ class Log:
 
     async def rows(self, first: int, last: int, thinning: Thinning) -> None:
         """Read the samples first to last into a thinning."""
-        async for entries in pages(self.store, self.stream, Position(first, -1)):
+        async for entries in pages(self.store, self.stream, Position.before(first)):
             rows = samples_in(entries, first, last)
             if rows is not None:
                 thinning.add(rows.labelled(await labels_of(self.store, self.stream, rows.seq.tolist())))

@@ -8,7 +8,7 @@ STEP = 10
 
 @dataclass(slots=True)
 class Horizon:
-    """The oldest sample that can be labelled, and marks (seq, time) that tell how old samples are.
+    """The oldest sample that the log keeps, and marks (seq, time) that tell how old samples are.
 
     A mark says: every sample below this seq had been observed by that time.
     """
@@ -16,12 +16,16 @@ class Horizon:
     oldest_seq: int
     marks: list[tuple[int, float]] = field(default_factory=list)
 
+    def oldest_to_label(self, next_seq: int, samples: int) -> int:
+        """Give the oldest sample that can be labelled, whether or not the log has been trimmed to it yet."""
+        return max(self.oldest_seq, next_seq - samples)
+
     def advanced(self, next_seq: int, now: float, samples: int, seconds: float) -> "Horizon":
         """Give the horizon as it is now: the newest `samples` that are younger than `seconds`."""
         by_age = max((seq for seq, at in self.marks if at <= now - seconds), default=0)
         # a clock that is wrong by years must not empty the log at once: age takes at most a tenth of it each time
         by_age = min(by_age, self.oldest_seq + max(1, (next_seq - self.oldest_seq) // STEP))
-        oldest = max(self.oldest_seq, by_age, next_seq - samples)
+        oldest = max(by_age, self.oldest_to_label(next_seq, samples))
         return Horizon(oldest, self._marked(oldest, next_seq, now, seconds))
 
     def _marked(self, oldest: int, next_seq: int, now: float, seconds: float) -> list[tuple[int, float]]:

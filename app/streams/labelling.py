@@ -41,9 +41,13 @@ class Labelled:
 
 @dataclass(slots=True)
 class Targets:
-    """The samples that labels are for, by key: a seq, or an id that nothing is known of."""
+    """The samples that labels are for, by key: a seq, or an id that nothing is known of.
+
+    Those below oldest_seq have expired.
+    """
 
     keys: list[int | str]
+    oldest_seq: int
     outcome: dict[int | str, str] = field(default_factory=dict)
     retracted: dict[int | str, bool] = field(default_factory=dict)
 
@@ -66,7 +70,7 @@ async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bo
     if dry_run:
         detector = Detector.from_bytes(state.detector.to_bytes())
         await feed(detector, targets, records, wanted)
-        return summary(state, detector, state.detector.threshold, targets)
+        return summary(detector, state.detector.threshold, targets)
     return await apply(session, state, targets, records, wanted)
 
 
@@ -74,10 +78,10 @@ async def resolve(session: Session, state: StreamState, labels: Sequence[LabelRe
     """Find the seq of each label, and decide those that name no sample or contradict each other."""
     ids = [request.client_id for request in labels if request.client_id is not None]
     seqs = await session.ledger.seqs(ids, 0)
-    targets = Targets([key_of(request, seqs) for request in labels])
+    targets = Targets([key_of(request, seqs) for request in labels], session.oldest_to_label(state))
     named = [key for key in targets.keys if isinstance(key, int)]
     targets.mark([key for key in targets.keys if isinstance(key, str)], "unknown")
-    targets.mark([seq for seq in named if seq < state.horizon.oldest_seq], "expired")
+    targets.mark([seq for seq in named if seq < targets.oldest_seq], "expired")
     targets.mark([seq for seq in named if seq >= state.detector.next_seq], "unknown")
     undecided = set(targets.undecided())
     targets.mark([key for key in contradicted(targets.keys, labels) if key in undecided], "conflict")
@@ -143,7 +147,7 @@ async def apply(
         if change is not None and change.is_new:
             entry = label_entry(state.position, change, session.clock.steady())
             await session.append(state, entry, await current_records(change.after))
-    labelled = summary(state, state.detector, threshold_before, targets)
+    labelled = summary(state.detector, threshold_before, targets)
     for outcome, count in labelled.outcomes.items():
         session.metrics.labels[outcome].inc(count)
     if change is not None and change.is_new:
@@ -165,7 +169,7 @@ async def current_records(records: Records) -> dict[int, bytes]:
     return kept
 
 
-def summary(state: StreamState, detector: Detector, threshold_before: float, targets: Targets) -> Labelled:
+def summary(detector: Detector, threshold_before: float, targets: Targets) -> Labelled:
     """Say what became of each label; a sample is counted once, however many labels name it."""
     counts = Counter(targets.outcome.values())
     return Labelled(
@@ -175,6 +179,6 @@ def summary(state: StreamState, detector: Detector, threshold_before: float, tar
         outcomes={outcome: counts[outcome] for outcome in OUTCOMES},
         threshold_before=threshold_before,
         threshold_after=detector.threshold,
-        oldest_seq=state.horizon.oldest_seq,
+        oldest_seq=targets.oldest_seq,
         costs=costs_of(detector),
     )

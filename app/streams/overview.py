@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 
-from app.storage.base import MAX_SEQ, Position, Snapshot, Store, StoreCorrupt
+from app.storage.base import Position, Snapshot, Store, StoreCorrupt
 from app.streams.columns import batch_columns
 from app.streams.events import UnreadableEvent
 from app.streams.registry import Registry
@@ -72,5 +72,5 @@ def summary(stream: str, state: StreamState, newest_seq: int, time: float | None
 
 async def newest_time(store: Store, stream: str, head: Position) -> float | None:
     """Give the time of the newest sample that the log holds."""
-    entries = await store.entries(stream, Position(head.seq - 1, MAX_SEQ), 1)
+    entries = await store.entries(stream, Position.before(head.seq), 1)
     return float(batch_columns(entries).time[-1]) if entries and entries[0].first_seq is not None else None

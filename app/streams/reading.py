@@ -60,7 +60,7 @@ async def describe(session: Session) -> dict[str, Any]:
         "n_seen": detector.n_seen,
         "next_seq": detector.next_seq,
         "as_of_seq": detector.next_seq - 1,
-        "oldest_seq": state.horizon.oldest_seq,
+        "oldest_seq": session.oldest_to_label(state),
         "newest_timestamp": state.newest_timestamp,
         "ready": detector.ready,
         "samples_needed": detector.samples_needed,

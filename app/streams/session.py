@@ -79,6 +79,10 @@ class Session:
     def _is_current(self) -> bool:
         return self._current and self.leases.holds(self.stream)
 
+    def oldest_to_label(self, state: StreamState) -> int:
+        """Give the oldest sample that can be labelled: when the log is trimmed must not decide what a label does."""
+        return state.horizon.oldest_to_label(state.detector.next_seq, self.settings.horizon_samples)
+
     async def state(self) -> StreamState:
         """Give the state as of the log's head, for a change; UnknownStream if there is none, LeaseHeld if not ours."""
         if self._state is None or not self._is_current:

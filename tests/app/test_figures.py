@@ -1,6 +1,8 @@
 """The figures of a stream, and the histogram that takes its scores."""
 
 import math
+import statistics
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from app.metrics import StreamFigures
 from app.metrics.distribution import MOST_WAITING, Distribution
 from app.metrics.figures import RunningMean
+from app.metrics.together import median
 
 LARGEST = 1.7976931348623157e308
 
@@ -103,3 +106,11 @@ def test_a_distribution_counts_as_a_histogram_does(n):
         return {line.rpartition(" ")[0]: round(float(line.rpartition(" ")[2]), 6) for line in lines if line[0] != "#"}
 
     assert told(ours) == told(theirs)
+
+
+@pytest.mark.parametrize(
+    "values", [[1.5], [1.0, 4.0], [sys.float_info.max, sys.float_info.max], [-1e308, -1.5e308, 0.0]]
+)
+def test_a_median_of_the_largest_doubles_is_finite(values):
+    assert median(values) == statistics.median([value / 2 for value in values]) * 2
+    assert math.isfinite(median(values))

@@ -312,6 +312,25 @@ def test_farther_is_never_likelier_beyond_all_squares(correlation):
     assert model.observe(far).is_anomaly[0]
 
 
+def test_a_state_of_nothing_but_the_largest_doubles_comes_back():
+    model = Detector(DetectorConfig(n_features=1, profile="paper"))
+    for x in RNG.uniform(1e308, 1.7e308, 60):
+        model.feedback(model.observe([[x]]).records, [False])
+    assert Detector.from_bytes(model.to_bytes()).to_bytes() == model.to_bytes()
+
+
+def test_a_missing_value_beside_values_far_from_all_nodes():
+    model = Detector(DetectorConfig(n_features=3, profile="paper"))
+    X = np.stack([RNG.uniform(1e308, 1.7e308, 60), RNG.normal(size=60), RNG.choice([-1.7e308, 1.7e308], 60)], 1)
+    for x in X:
+        model.feedback(model.observe(x[None]).records, [False])
+    out = model.observe([[np.nan, 1e177, 1.2e285]])
+    assert np.isfinite(out.score).all()
+    model.feedback(out.records, [False])
+    again = Detector.from_bytes(model.to_bytes())
+    assert np.isfinite(again.score([[1e308, 0.0, 1.7e308], [0.0, 0.0, 0.0]])).all()
+
+
 def test_what_is_imputed_beside_a_huge_value_has_no_huge_variance():
     """Given 1e15 a Student t has a variance of 1e28: learned as it is, one sample blinded the feature for good."""
     model, plain = detector(3), detector(3)

@@ -1,6 +1,7 @@
 """The policies: before labels, by labels of one kind, ties, revisions, capacity; finite always."""
 
 from math import exp, isfinite, log, sqrt
+from sys import float_info
 
 import numpy as np
 import pytest
@@ -296,6 +297,19 @@ def test_relative_thresholds_do_not_know_how_batches_were_cut(name, cuts, seed):
     assert np.array_equal(np.concatenate(parts), met)
     assert np.array_equal(np.concatenate(part_levels), levels)
     assert {k: v.tobytes() for k, v in cut.state().items()} == {k: v.tobytes() for k, v in whole.state().items()}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("largest", [float_info.max, -float_info.max])
+def test_relative_thresholds_are_finite_where_scores_are_the_largest_doubles(name, largest):
+    rule = policy(name, drift_relative=True)
+    for seq, (score, label) in enumerate([(largest, 1), (-largest, 1), (0.0, -1), (largest, -1), (-largest, 1)] * 3):
+        level = float(rule.levels(np.array([score]))[0])
+        assert np.isfinite(rule.pass_by(np.array([score]))).all()
+        rule.label(seq, score, label, level)
+        rule.settle()
+        assert isfinite(rule.value)
+        assert all(np.isfinite(array).all() for array in rule.state().values())
 
 
 def test_a_level_is_the_median_of_the_scores_before():

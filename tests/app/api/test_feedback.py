@@ -143,6 +143,19 @@ async def test_samples_beyond_the_horizon_are_expired():
         assert (await service.feedback({"id": "i3", "anomaly": True}))["outcome"] == ["unknown"]
 
 
+async def test_a_label_expires_at_the_horizon_whether_or_not_the_log_was_trimmed():
+    async with Service(label_horizon_samples=10) as service:
+        await service.observe(blobs(60), ids=[f"i{i}" for i in range(60)])
+        labels = [{"seq": 50, "anomaly": True}, {"id": "i48", "anomaly": False}, {"seq": 51, "anomaly": True}]
+        untrimmed = await service.feedback(*labels, query="&dry_run=true")
+        assert untrimmed["outcome"] == ["expired", "expired", "applied"]
+        assert (await service.accepted("GET", "/streams/s"))["oldest_seq"] == untrimmed["oldest_seq"] == 51
+        await service.registry.save(service.registry._sessions["s"])
+        trimmed = await service.feedback(*labels[::2], query="&dry_run=true")
+        assert trimmed["outcome"] == ["expired", "applied"]
+        assert trimmed["threshold_after"] == untrimmed["threshold_after"]
+
+
 async def test_samples_before_a_reset_are_expired(observed):
     await observed.accepted("POST", "/streams/s/reset")
     answer = await observed.feedback({"seq": 50, "anomaly": True}, {"seq": 61, "anomaly": True})

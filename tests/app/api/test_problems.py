@@ -40,6 +40,7 @@ def test_codes_are_stable_words():
         (LeaseHeld("s", 2.5), 503, "stream_elsewhere", "elsewhere"),
         (StreamNotFound("s"), 404, "unknown_stream", "missing"),
         (StoreCorrupt("s", "entry 3 is missing"), 500, "store_corrupt", "corrupt"),
+        (StoreError("a command that no server knows"), 500, "internal_error", "other"),
     ],
 )
 async def test_faults_of_the_store(error, status, code, reason):
