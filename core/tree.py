@@ -122,7 +122,7 @@ class SubspaceTree:
         self.normal = take(arrays, "tree_normal", np.float64, (k, self.normal.shape[1]))
         self.offset = take(arrays, "tree_offset", np.float64, (k,))
         self.since = take(arrays, "tree_since", np.int64, (1 + 2 * k,))
-        if ((self.cut_node < 0) | (self.cut_node >= self.n_nodes)).any() or not _are_directions(self.normal):
+        if ((self.cut_node < 0) | (self.cut_node >= self.n_nodes)).any() or not are_directions(self.normal):
             raise InvalidSnapshot("its tree has a cut of a node that is not there, or without direction")
         self._derive()
 
@@ -160,7 +160,7 @@ class SubspaceTree:
         return np.array(order)
 
 
-def _are_directions(normals: FloatArray) -> bool:
+def are_directions(normals: FloatArray) -> bool:
     """Whether these (K, m) are unit vectors, as far as rounding tells."""
     with np.errstate(over="ignore"):
         return bool((np.abs((normals * normals).sum(1) - 1.0) < 1e-6).all())

@@ -165,7 +165,8 @@ class GaussianNodes(NodeArrays):
             cross = self.covariance[:, missing][:, :, ~missing]
             gain = np.matmul(cross, whitening.transpose(0, 2, 1))
             own = np.einsum("nii->ni", self.covariance)[:, missing]
-            remaining = np.maximum(own - (gain * gain).sum(2), 0.0)
+            with np.errstate(over="ignore"):  # of variances beyond 1e154 nothing remains
+                remaining = np.maximum(own - (gain * gain).sum(2), 0.0)
             log_peak = self._log_peak(log_volume(factors, deviations), len(rest[0]))
             self._partial[key] = whitening, log_peak, gain, remaining
         return self._partial[key]

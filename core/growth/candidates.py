@@ -10,7 +10,7 @@ from core.errors import InvalidSnapshot
 from core.growth.search import Hyperplanes
 from core.snapshot import Arrays, take
 from core.statistics import Moments, Statistics
-from core.tree import distances_each
+from core.tree import are_directions, distances_each
 
 
 class Candidates:
@@ -88,7 +88,7 @@ class Candidates:
         for name in self.ARRAYS:
             old = getattr(self, name)
             setattr(self, name, take(arrays, f"candidate_{name}", old.dtype.type, old.shape))
-        if (self.has & ~leaf).any() or not self.normal[self.has].any(1).all():
+        if (self.has & ~leaf).any() or not are_directions(self.normal[self.has]):
             raise InvalidSnapshot("its candidates are not hyperplanes of leaves")
         there = np.flatnonzero(np.repeat(self.has, 2))
         some = self.statistics.empty(len(there))

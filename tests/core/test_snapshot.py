@@ -288,6 +288,7 @@ def with_entry(at: Any, value: float) -> Any:
         ("prior_strength", with_entry(0, 0.0)),
         ("prior_mean_count", with_entry(0, -1.0)),
         ("candidate_has", lambda a: np.ones_like(a)),
+        ("candidate_normal", lambda a: np.full_like(a, -1.0)),
         ("recent_spread", with_entry((0, 0), -1.0)),
         ("recent_moment", lambda a: np.zeros(3)),
         ("recent_ordinal", with_entry(1, 0)),
