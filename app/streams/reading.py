@@ -10,7 +10,7 @@ from app.streams.observing import Answer, Batch, matrix_of
 from app.streams.samples import Matrix, feature_names
 from app.streams.session import Session
 from app.streams.state import costs_of
-from app.streams.stepping import score_slices, slices
+from app.streams.stepping import FIRST_ROWS, MOST_ROWS, at_rest, slices
 from core import Detector
 
 
@@ -25,14 +25,16 @@ async def score(session: Session, batch: Batch) -> Answer:
     if detector.ready:
         answer.threshold[:] = detector.threshold
         answer.ready[:] = True
-        async for part in slices(len(X)):
-            score_part(detector, X, part, answer)
+        first = FIRST_ROWS if batch.explain else MOST_ROWS
+        resting = at_rest(detector, len(X), first)
+        async for part in slices(len(X), first):
+            score_part(resting, X, part, answer)
     session.metrics.samples["scored"].inc(len(X))
     return answer
 
 
 def score_part(detector: Detector, X: Matrix, part: slice, answer: Answer) -> None:
-    """Score some of the samples, and explain those that are flagged before the model moves on."""
+    """Score some of the samples, and explain those that are flagged."""
     answer.score[part] = detector.score(X[part])
     answer.is_anomaly[part] = answer.score[part] > answer.threshold[part]
     if answer.explained is not None:
@@ -46,8 +48,9 @@ async def log_density(session: Session, batch: Batch) -> tuple[list[float], int]
     detector = (await session.readable()).detector
     as_of_seq = detector.next_seq - 1
     X = matrix_of(session, batch, detector.config)
-    values: list[float] = (-await score_slices(detector, X)).tolist()
-    return values, as_of_seq
+    resting = at_rest(detector, len(X), MOST_ROWS)
+    scores = [resting.score(X[part]) async for part in slices(len(X), MOST_ROWS)]
+    return (-np.concatenate(scores)).tolist(), as_of_seq
 
 
 async def describe(session: Session) -> dict[str, Any]:

@@ -15,14 +15,15 @@ MOST_ROWS = 256
 SLICE_SECONDS = 0.02
 
 
-async def slices(n: int) -> AsyncIterator[slice]:
-    """Cut n items so that the work on each part takes about SLICE_SECONDS; others have their turn before each.
+async def slices(n: int, first: int = FIRST_ROWS) -> AsyncIterator[slice]:
+    """Cut n items so that the work on each part takes about SLICE_SECONDS; others have their turn between two.
 
     A sample may cost 2 us or 20 ms, by the number of features and the age of the stream.
     """
-    start, size = 0, FIRST_ROWS
+    start, size = 0, first
     while start < n:
-        await asyncio.sleep(0)
+        if start:
+            await asyncio.sleep(0)
         began = perf_counter()
         yield slice(start, start + size)
         start += size
@@ -36,7 +37,8 @@ async def observe_slices(
     *,
     explain: bool = False,
 ) -> list[Observation]:
-    """Observe samples (n, m) of these times (n,), if they have any."""
+    """Observe samples (n, m) of these times (n,), if they have any; others have their turn first."""
+    await asyncio.sleep(0)
     return [
         detector.observe(X[part], None if times is None else times[part], explain=explain)
         async for part in slices(len(X))
@@ -55,9 +57,9 @@ async def feedback_slices(detector: Detector, records: Records, labels: Sequence
     )
 
 
-async def score_slices(detector: Detector, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Score samples (n, m) without learning."""
-    return np.concatenate([detector.score(X[part]) async for part in slices(len(X))])
+def at_rest(detector: Detector, n: int, first: int) -> Detector:
+    """Give a detector that stays as it is for n items: a copy if they take more than a first slice of this size."""
+    return detector if n <= first else Detector.from_bytes(detector.to_bytes())
 
 
 async def join_slices(records: list[Records]) -> Records:

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import struct
 
@@ -188,3 +189,29 @@ async def test_one_request_is_one_entry_of_the_log(service):
     await service.observe(blobs(1))
     entries = await service.store.entries("s", Position(0, 0), 10)
     assert [entry.position for entry in entries] == [(600, 0), (601, 0)]
+
+
+@pytest.mark.parametrize(
+    "route", ["/observe?stream=s&learn=false", "/observe?stream=s&learn=false&explain=true", "/density?stream=s"]
+)
+async def test_a_long_read_is_of_one_model_whatever_is_learned_meanwhile(service, route):
+    batches = [blobs(64, seed=seed) for seed in range(30)]
+    X, field = blobs(1_000, seed=99), "points" if route.startswith("/density") else "samples"
+    models: dict[int, list[float]] = {}
+    detector = Detector(DetectorConfig(2))
+
+    async def learn() -> None:
+        for batch in batches[1:]:
+            await service.observe(batch)
+
+    async def read() -> dict:
+        return await service.accepted("POST", route, json={field: X.tolist()})
+
+    for batch in batches:
+        detector.observe(batch)
+        models[detector.next_seq - 1] = detector.score(X).tolist()
+    await service.observe(batches[0])
+    *answers, _ = await asyncio.gather(read(), read(), read(), learn())
+    for answer in answers:
+        scores = answer["score"] if field == "samples" else [-value for value in answer["log_density"]]
+        assert scores == models[answer["as_of_seq"]]
