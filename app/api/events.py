@@ -15,7 +15,7 @@ from app.api.service import Service, permitted_path_stream, service_of
 from app.api.streams import PATH
 from app.security import Scope as KeyScope
 from app.storage.base import MAX_SEQ, Position
-from app.streams.errors import Stopping, TooManyWatchers
+from app.streams.errors import Stopping
 from app.streams.tailing import Deleted, NewLabels, NewLog, NewModel, News, NewSamples, Quiet, Tail
 
 EVENTS = "text/event-stream"
@@ -31,23 +31,22 @@ async def get_events(request: Request) -> "Events":
     after, values = position_asked_for(request, query), flag_in(query, "values", default=False)
     if service.is_stopping:
         raise Stopping
-    if len(service.registry.listeners) >= service.settings.max_watchers:
-        raise TooManyWatchers(service.settings.max_watchers)
-    tail = Tail(service.registry, service.store, stream)
-    await tail.begin(after)
-    return Events(service, stream, tail, values=values)
+    return Events(service, stream, after, values=values)
 
 
 class Events(StreamingResponse):
     """The events of one stream, for one watcher."""
 
-    def __init__(self, service: Service, stream: str, tail: Tail, *, values: bool) -> None:
-        self._service, self._stream, self._tail, self._values = service, stream, tail, values
+    def __init__(self, service: Service, stream: str, after: Position | None, *, values: bool) -> None:
+        self._service, self._stream, self._after, self._values = service, stream, after, values
+        self._tail = Tail(service.registry, service.store, stream)
         super().__init__(self._events(), headers=HEADERS, media_type=EVENTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer until the stream, the service or the watcher has gone."""
+        # the place is taken before anything is waited for, so that no more watch than may
         with self._service.registry.listeners.joined(self._stream) as self._bell:
+            await self._tail.begin(self._after)
             await super().__call__(scope, receive, send)
 
     async def _events(self) -> AsyncIterator[bytes]:

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from app.streams.errors import TooManyWatchers
+
 
 class Bell:
     """Rings when a stream's log has grown, or has been replaced or deleted; what happened is read from the log."""
@@ -30,20 +32,26 @@ class Bell:
 class Listeners:
     """The bells, by stream: a stream that nobody listens to costs its writer one look into a dictionary."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
         self._bells: dict[str, set[Bell]] = {}
 
     def __len__(self) -> int:
-        return sum(map(len, self._bells.values()))
+        return self._count
 
     @contextmanager
     def joined(self, stream: str) -> Iterator[Bell]:
-        """Give a bell for a stream, as long as it is needed."""
+        """Give a bell for a stream, as long as it is needed. Raises TooManyWatchers."""
+        if self._count >= self._most:
+            raise TooManyWatchers(self._most)
         bell = Bell()
+        self._count += 1
         self._bells.setdefault(stream, set()).add(bell)
         try:
             yield bell
         finally:
+            self._count -= 1
             bells = self._bells[stream]
             bells.discard(bell)
             if not bells:

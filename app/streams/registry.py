@@ -34,7 +34,7 @@ class Registry:
         self._clock = clock
         self._metrics = metrics
         self.leases = Leases(store, settings.worker or unique_name(), settings.lease_seconds, clock, metrics)
-        self.listeners = Listeners()
+        self.listeners = Listeners(settings.max_watchers)
         self._worker = Worker(store, settings, clock, metrics, self.leases, Mismatches(), self.listeners)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._running: set[asyncio.Task[Any]] = set()

@@ -1,0 +1,96 @@
+"""How many may watch: places are taken before anything is waited for, and given back whatever happens."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from app.storage.base import StoreUnavailable
+from app.storage.memory import MemoryStore
+from tests.app.harness import DisturbedStore, Service, raising
+
+
+class Watcher:
+    """One request for the events of a stream, as the server hands it to the app."""
+
+    def __init__(self, service: Service, stream: str = "s", key: str = "") -> None:
+        headers = [(b"x-api-key", key.encode())] if key else []
+        path = f"/streams/{stream}/events"
+        self._scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "headers": headers}
+        self._scope |= {"query_string": b"", "asgi": {"spec_version": "2.3"}, "server": ("localhost", 80)}
+        self._gone = asyncio.Event()
+        self._answered: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.task = asyncio.create_task(service.app(self._scope, self._receive, self._send))
+
+    async def _receive(self) -> dict[str, str]:
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: dict) -> None:
+        if message["type"] == "http.response.start":
+            self._answered.set_result(message["status"])
+
+    async def status(self) -> int:
+        """Wait for the answer to begin."""
+        async with asyncio.timeout(10):
+            return await self._answered
+
+    async def leave(self) -> None:
+        """Disconnect."""
+        self._gone.set()
+        async with asyncio.timeout(10):
+            await self.task
+
+    async def cut(self) -> None:
+        """Cancel the request, as the server does at its end."""
+        self.task.cancel()
+        await asyncio.wait([self.task])
+
+
+@pytest.fixture
+async def service() -> AsyncIterator[Service]:
+    async with Service(DisturbedStore(MemoryStore()), max_watchers=3) as running:
+        await running.observe([[1.0]])
+        yield running
+
+
+def held_back(service: Service) -> asyncio.Event:
+    """Let whoever begins to watch wait for the store."""
+    go_on = asyncio.Event()
+    service.store.before["load"] = go_on.wait
+    return go_on
+
+
+async def test_of_many_at_once_no_more_than_may_are_let_in(service: Service) -> None:
+    go_on = held_back(service)
+    watchers = [Watcher(service) for _ in range(50)]
+    await asyncio.sleep(0.05)
+    go_on.set()
+    statuses = [await watcher.status() for watcher in watchers]
+    assert statuses == [200] * 3 + [503] * 47
+    assert await service.metric("itan_watchers") == 3
+    for watcher in watchers:
+        await watcher.leave()
+    assert await service.metric("itan_watchers") == 0
+
+
+async def test_every_way_out_leaves_the_place_to_others(service: Service) -> None:
+    for _ in range(4):
+        await service.refused("GET", "/streams/none/events", 404, "unknown_stream")
+        await service.refused("GET", "/streams/s/events?after=x", 400, "invalid_query")
+    service.store.before["load"] = raising(StoreUnavailable("down"))
+    for _ in range(4):
+        await service.refused("GET", "/streams/s/events", 503, "store_unavailable")
+    held_back(service)
+    waiting = [Watcher(service) for _ in range(3)]
+    await asyncio.sleep(0.05)
+    await service.refused("GET", "/streams/s/events", 503, "too_many_watchers")
+    for watcher in waiting:
+        await watcher.cut()
+    del service.store.before["load"]
+    watchers = [Watcher(service) for _ in range(3)]
+    assert [await watcher.status() for watcher in watchers] == [200] * 3
+    await watchers[0].cut()
+    await watchers[1].leave()
+    assert await service.metric("itan_watchers") == 1
+    await watchers[2].leave()
