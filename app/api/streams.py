@@ -60,8 +60,7 @@ async def put_stream(request: Request) -> Response:
     """Create a stream with a config of its own."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
     config = await read_config(request)
-    is_new = await service.registry.shielded(create_stream(service, stream, config))
-    return await described(service, stream, 201 if is_new else 200)
+    return await service.registry.shielded(create_stream(service, stream, config))
 
 
 async def read_config(request: Request) -> DetectorConfig:
@@ -74,10 +73,11 @@ async def read_config(request: Request) -> DetectorConfig:
     return DetectorConfig.from_dict(given)
 
 
-async def create_stream(service: Service, stream: str, config: DetectorConfig) -> bool:
+async def create_stream(service: Service, stream: str, config: DetectorConfig) -> Response:
     """Create a stream when it is the request's turn."""
     async with service.registry.changing(stream) as session:
-        return await create(session, config)
+        is_new = await create(session, config)
+        return answer(await describe(session), 201 if is_new else 200)
 
 
 async def post_estimate(request: Request) -> Response:
@@ -95,7 +95,8 @@ async def get_stream(request: Request) -> Response:
     """Say how a stream is configured and how it stands."""
     stream = permitted_path_stream(request, Scope.READ)
     read_query(request)
-    return await described(service_of(request), stream)
+    async with service_of(request).registry.reading(stream) as session:
+        return answer(await describe(session))
 
 
 async def delete_stream(request: Request) -> Response:
@@ -117,14 +118,14 @@ async def post_reset(request: Request) -> Response:
     """Forget what a stream has learned; its config stays and its seq goes on."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
     read_query(request)
-    await service.registry.shielded(reset_stream(service, stream))
-    return await described(service, stream)
+    return await service.registry.shielded(reset_stream(service, stream))
 
 
-async def reset_stream(service: Service, stream: str) -> None:
+async def reset_stream(service: Service, stream: str) -> Response:
     """Reset a stream when it is the request's turn."""
     async with service.registry.changing(stream) as session:
         await reset(session)
+        return answer(await describe(session))
 
 
 async def get_export(request: Request) -> Response:
@@ -142,20 +143,14 @@ async def put_import(request: Request) -> Response:
     read_query(request)
     media_type(request, BYTES)
     body = await read_body(request, service.settings.max_import_bytes, "ITAN_MAX_IMPORT_BYTES")
-    await service.registry.shielded(restore_stream(service, stream, body))
-    return await described(service, stream)
+    return await service.registry.shielded(restore_stream(service, stream, body))
 
 
-async def restore_stream(service: Service, stream: str, body: bytes) -> None:
+async def restore_stream(service: Service, stream: str, body: bytes) -> Response:
     """Import when it is the request's turn."""
     async with service.registry.changing(stream) as session:
         await restore(session, body)
-
-
-async def described(service: Service, stream: str, status: int = 200) -> Response:
-    """Answer with a description of a stream."""
-    async with service.registry.reading(stream) as session:
-        return answer(await describe(session), status)
+        return answer(await describe(session))
 
 
 PATH = {"stream": (STREAM, "the stream")}

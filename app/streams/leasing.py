@@ -111,7 +111,7 @@ class Leases:
         """Leave all streams to others, in bounded time."""
         if self._renewing is not None:
             self._renewing.cancel()
-            await asyncio.wait([self._renewing])
+            await asyncio.wait([self._renewing], timeout=RELEASE_SECONDS)
         tokens, self._tokens = self._tokens, {}
         self._changes["released"].inc(len(tokens))
         with suppress(TimeoutError):

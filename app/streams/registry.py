@@ -159,6 +159,8 @@ class Registry:
                 session = next((session for session in self._sessions.values() if not session.users), None)
                 if session is None or not await self.save(session, closing="room"):
                     return
+                if session.is_open and not session.users:
+                    return  # nothing was freed: the next one would be the same again, for ever
 
     async def close_unused(self) -> None:
         """Close the streams that nobody has asked for in a while, and those that growth leaves no room for."""

@@ -7,6 +7,7 @@ import pytest
 
 from app.storage import open_store
 from app.storage.base import Entry, Fenced, LeaseHeld, Position, Renewal, Snapshot, StaleWriter, Store
+from app.storage.memory import MemoryStore
 from tests.contract.conftest import KINDS
 
 START = Snapshot(Position(0, 0), b"start")
@@ -187,3 +188,16 @@ async def test_a_store_of_one_process_grants_every_lease(tmp_path):
     assert tokens == sorted(set(tokens))
     assert await store.renew("b", {"s": tokens[0]}, LONG) == Renewal(set(), set())
     await store.release({"s": tokens[0]})
+
+
+@pytest.mark.parametrize(("passed", "is_over"), [(4.999, False), (5.0, True), (5.001, True)])
+async def test_a_lease_in_memory_ends_when_its_time_has_passed(passed, is_over):
+    clock = [0.0]
+    store = MemoryStore(lambda: clock[0])
+    await store.acquire("s", "a", 5.0)
+    clock[0] = passed
+    if is_over:
+        assert await store.acquire("s", "b", 5.0)
+    else:
+        with pytest.raises(LeaseHeld):
+            await store.acquire("s", "b", 5.0)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.storage import sqlite_verbs as verbs
 from app.storage.base import Entry, Position, Snapshot, StoreCorrupt, StoreError, StoreUnavailable, StreamSize
 from app.storage.sqlite import SqliteStore
 
@@ -261,3 +262,41 @@ async def test_the_write_ahead_file_shrinks_after_a_long_reader(sqlite_store, pa
         await sqlite_store.append("s", Position(seq, 0), one(seq + 1, bytes(50_000)))
     assert sqlite_store.wal_bytes() <= 200_000
     assert await sqlite_store.check() == []
+
+
+@pytest.fixture
+def verbs_on(tmp_path):
+    """A bare connection with the tables, and a stream of twelve batches of a thousand samples with ids."""
+    connection = sqlite3.connect(tmp_path / "bare.db", isolation_level=None)
+    connection.executescript(verbs.SCHEMA)
+    connection.execute("BEGIN")
+    verbs.create(connection, "s", START)
+    for last in range(1000, 13_000, 1000):
+        ids = tuple(f"id {seq}" for seq in range(last - 999, last + 1))
+        entry = Entry(Position(last, 0), b"body", last - 999, ids)
+        verbs.append(connection, "s", Position(last - 1000, 0), entry, dict.fromkeys(range(last - 999, last + 1), b"l"))
+    yield connection
+    connection.close()
+
+
+def count_rows(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    return tuple(
+        connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("log", "ids", "labels")
+    )
+
+
+def test_a_step_of_trimming_ends_with_the_entry_that_makes_it_five_thousand_samples(verbs_on):
+    verbs.save_snapshot(verbs_on, "s", Snapshot(Position(12_000, 0), b"all"))
+    assert verbs.trim(verbs_on, "s", Position(12_000, 0))
+    assert count_rows(verbs_on) == (7, 7000, 7000)
+    assert verbs.trim(verbs_on, "s", Position(12_000, 0))
+    assert count_rows(verbs_on) == (2, 2000, 2000)
+
+
+def test_a_step_of_removing_a_stream_takes_five_thousand_ids_or_labels(verbs_on):
+    verbs.delete(verbs_on, "s")
+    steps = []
+    while verbs.purge(verbs_on):
+        steps.append(count_rows(verbs_on))
+    assert steps[:3] == [(0, 12_000, 12_000), (0, 7000, 12_000), (0, 2000, 12_000)]
+    assert steps[-1] == (0, 0, 0)

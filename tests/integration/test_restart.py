@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
-from tests.app.harness import NOW, Service, blobs
+from tests.app.harness import NOW, FakeClock, Service, blobs
 
 X = blobs(400, 3)
 
@@ -116,3 +116,40 @@ async def compare(cuts: list[tuple[int, str]]) -> None:
         if start:
             assert (await whole.observe(X[:start]))["score"] == scores
             assert await whole.accepted("GET", "/density?stream=s") == model
+
+
+@pytest.mark.parametrize(("half_life", "spacing"), [(5.0, None), (3600.0, 40.0)])
+async def test_a_pause_in_the_middle_ages_what_is_learned_once(tmp_path, half_life, spacing):
+    """By the time of arrival over two seconds, and by timestamps; then killed, and back after a pause."""
+    X, grid = blobs(900, 3, seed=4), blobs(20, 3, seed=5).tolist()
+
+    async def feed(service: Service, rows: range) -> list[dict[str, Any]]:
+        said = []
+        for start in rows[::30]:
+            part = slice(start, start + 30)
+            times = {} if spacing is None else {"timestamps": [NOW + spacing * i for i in range(*part.indices(900))]}
+            said.append(await service.observe(X[part], **times))
+            service.clock.advance(0.2 if spacing is None else 30 * spacing)
+        return said
+
+    async def looks(service: Service) -> tuple[Any, ...]:
+        density = await service.accepted("POST", "/density?stream=s", json={"points": grid})
+        return density, await service.accepted("GET", "/density?stream=s"), await service.export()
+
+    async def begun(service: Service) -> list[dict[str, Any]]:
+        await service.accepted("PUT", "/streams/s", json={"n_features": 3, "half_life_seconds": half_life})
+        return await feed(service, range(450))
+
+    async with Service() as unbroken:
+        first = await begun(unbroken)
+        unbroken.clock.advance(4)
+        expected = first, await feed(unbroken, range(450, 900)), await looks(unbroken)
+    clock = FakeClock()
+    service = await Service(SqliteStore(tmp_path / "itan.db"), clock).__aenter__()
+    first, before = await begun(service), await looks(service)
+    await service.crash()
+    clock.advance(4)
+    async with Service(SqliteStore(tmp_path / "itan.db"), clock) as again:
+        assert await looks(again) == before
+        assert (first, await feed(again, range(450, 900)), await looks(again)) == expected
+        assert await again.metric("itan_replay_mismatches_total", reason="other") == 0

@@ -1,7 +1,11 @@
+import asyncio
+
 import pytest
 
-from tests.app.harness import Service, blobs
+from app.storage.memory import MemoryStore
+from tests.app.harness import DisturbedStore, Service, blobs
 
+pytestmark = pytest.mark.timeout(60)
 BYTES = {"Content-Type": "application/octet-stream"}
 
 
@@ -110,3 +114,38 @@ async def test_an_import_brings_its_own_config(service):
     await service.observe(blobs(3), "wide")
     await service.accepted("PUT", "/streams/s/import", content=await service.export("wide"), headers=BYTES)
     assert (await service.accepted("GET", "/streams/s"))["config"]["n_features"] == 2
+
+
+CHANGES = {
+    "create": ("PUT", "/streams/s", {"json": {"n_features": 2}}),
+    "import": ("PUT", "/streams/s/import", {"headers": BYTES}),
+    "reset": ("POST", "/streams/s/reset", {}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_change_that_was_made_is_described_though_the_stream_is_deleted_meanwhile(change):
+    """What is answered is read while the stream is locked: the deletion that waits behind it cannot come between."""
+    method, path, given = CHANGES[change]
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        await service.observe(blobs(40))
+        if change == "import":
+            given = given | {"content": await service.export()}
+        if change == "create":
+            assert (await service.http.delete("/streams/s")).status_code == 204
+        held = asyncio.Event()
+        store.before["create" if change == "create" else "replace"] = held.wait
+        changing = asyncio.create_task(service.http.request(method, path, **given))
+        await until(lambda: any(session.lock.locked() for session in service.registry._sessions.values()))
+        deleting = asyncio.create_task(service.http.delete("/streams/s"))
+        await until(lambda: service.registry._sessions["s"].users == 2)
+        held.set()
+        answers = await asyncio.gather(changing, deleting)
+        assert [answer.status_code for answer in answers] == [201 if change == "create" else 200, 204]
+        assert answers[0].json()["stream"] == "s"
+
+
+async def until(is_so):
+    while not is_so():  # noqa: ASYNC110 nothing announces it
+        await asyncio.sleep(0)

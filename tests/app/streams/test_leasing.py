@@ -11,6 +11,7 @@ from app.storage.base import StoreUnavailable
 from app.storage.memory import MemoryStore
 from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
 
+pytestmark = pytest.mark.timeout(60)
 ONE = {"samples": [[1.0, 1.0]]}
 
 
@@ -44,6 +45,13 @@ async def refused(service: Service, code: str, path: str = "/observe?stream=s", 
     answer = await service.http.post(path, json=body or ONE)
     assert (answer.status_code, answer.json()["code"]) == (503, code), answer.text
     return int(answer.headers["retry-after"])
+
+
+async def test_nothing_renews_leases_after_the_end(monkeypatch):
+    monkeypatch.setattr("app.streams.leasing.RELEASE_SECONDS", 0.1)
+    async with Workers().a as service:
+        leases = service.registry.leases
+    assert leases._renewing.cancelled()
 
 
 async def test_a_stream_that_another_holds_is_elsewhere_for_every_change(workers):

@@ -7,6 +7,8 @@ from app.storage.base import StaleWriter, StoreUnavailable
 from app.storage.memory import MemoryStore
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 
+pytestmark = pytest.mark.timeout(60)
+
 
 def sessions(service):
     return service.registry._sessions
