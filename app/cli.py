@@ -5,6 +5,7 @@ import typer
 from app.commands.bench import bench
 from app.commands.demo import demo
 from app.commands.density import density
+from app.commands.keys import keys
 from app.commands.label import label
 from app.commands.replay import replay
 from app.commands.serve import serve
@@ -25,6 +26,7 @@ app.command()(replay)
 app.command()(label)
 app.command()(density)
 app.add_typer(streams, name="streams")
+app.add_typer(keys, name="keys")
 app.add_typer(bench, name="bench")
 
 if __name__ == "__main__":

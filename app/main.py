@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
@@ -18,7 +19,7 @@ from app.api.schemas import DOCUMENTED
 from app.api.service import Service
 from app.build import installed_version
 from app.metrics import Metrics
-from app.security import KeyRing
+from app.security import KeyFile, KeyRing, KeyWatch
 from app.settings import Settings
 from app.storage import open_store
 from app.storage.base import Store, StoreUnavailable
@@ -40,9 +41,10 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     clock = clock or Clock()
     keys = KeyRing.parse(settings.api_keys.get_secret_value(), clock.now, settings.hosts)
     metrics = Metrics(installed_version(), watched=settings.watched_streams, top=settings.metrics_top_streams)
+    key_watch = watch_of(settings, keys, clock, metrics)
     store = store or open_store(settings.store, settings.durability)
     registry = Registry(store, settings, clock, metrics)
-    service = Service(settings, keys, store, registry, metrics)
+    service = Service(settings, keys, key_watch, store, registry, metrics)
     app = ItanApp(
         title="itan", version=installed_version(), lifespan=lifespan, redirect_slashes=False, telemetry=NO_TELEMETRY
     )
@@ -56,6 +58,13 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     return app
 
 
+def watch_of(settings: Settings, keys: KeyRing, clock: Clock, metrics: Metrics) -> KeyWatch | None:
+    """Read the file of keys, if there is one, and watch it from then on."""
+    if not settings.api_keys_file:
+        return None
+    return KeyWatch(keys, KeyFile(Path(settings.api_keys_file)), clock, metrics)
+
+
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Open the store; at the end turn unready, let work end, store snapshots, give up leases, close the store."""
@@ -66,10 +75,14 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     await warn(service.store)
     leases.start()
     snapshotter.start()
+    if service.key_watch:
+        service.key_watch.start()
     try:
         yield
     finally:
         service.stop_soon()
+        if service.key_watch:
+            await service.key_watch.stop()
         await snapshotter.stop()
         await service.registry.stop()
         await leases.stop()

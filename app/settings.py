@@ -1,6 +1,7 @@
 """Settings of one service process, read from ITAN_ environment variables."""
 
 import ipaddress
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field, SecretStr
@@ -14,11 +15,22 @@ Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
+class WithoutKey(StrEnum):
+    """What /metrics tells who shows no key, where keys are asked for."""
+
+    ALL = "all"
+    NUMBERS = "numbers"
+    NOTHING = "nothing"
+
+
 class OpenBindRefused(ValueError):
     """The service would listen to other machines and ask nobody for a key."""
 
     def __init__(self, host: str) -> None:
-        super().__init__(f"refusing to listen on {host!r} without keys: set ITAN_API_KEYS, or ITAN_ALLOW_OPEN=true")
+        super().__init__(
+            f"refusing to listen on {host!r} without keys: set ITAN_API_KEYS or ITAN_API_KEYS_FILE,"
+            " or ITAN_ALLOW_OPEN=true"
+        )
 
 
 class Settings(BaseSettings):
@@ -49,6 +61,9 @@ class Settings(BaseSettings):
     api_keys: SecretStr = Field(
         SecretStr(""),
         description="comma separated key[:scopes[:streams]], e.g. k1,k2:read+observe,k3:label:plant-*; empty: no key",
+    )
+    api_keys_file: str = Field(
+        "", description="file of hashed keys, one line each as `itan keys new` prints it; read again when it changes"
     )
     session_seconds: int = Field(
         43_200, ge=1, le=31_536_000, description="how long a browser stays signed in to the live page"
@@ -91,6 +106,10 @@ class Settings(BaseSettings):
     metrics_top_streams: int = Field(
         20, ge=0, le=50, description="how many other streams have them too: those that are flagged most often"
     )
+    metrics_without_key: WithoutKey = Field(
+        WithoutKey.NUMBERS,
+        description="what /metrics tells without a key where keys are set: all, numbers (no stream by name) or nothing",
+    )
     shutdown_seconds: Seconds = Field(20.0, description="time for running requests and snapshots at shutdown")
     log_level: LogLevel = Field(LogLevel.INFO, description="how much is logged: debug, info, warning or error")
     log_format: LogFormat | None = Field(
@@ -117,12 +136,17 @@ class Settings(BaseSettings):
     def hosts(self) -> Hosts:
         """Give the names that requests may bear."""
         names = [name.strip() for name in self.allowed_hosts.split(",") if name.strip()]
-        is_guarded = bool(self.api_keys.get_secret_value().strip()) or not is_loopback(self.host)
+        is_guarded = self.asks_for_keys or not is_loopback(self.host)
         return Hosts(names or ([ANY] if is_guarded else []))
+
+    @property
+    def asks_for_keys(self) -> bool:
+        """Tell whether a key is asked for."""
+        return bool(self.api_keys.get_secret_value().strip() or self.api_keys_file)
 
     def refuse_open_bind(self) -> None:
         """Raise OpenBindRefused when strangers could reach a service that asks for no key."""
-        if not (self.api_keys.get_secret_value().strip() or self.allow_open or is_loopback(self.host)):
+        if not (self.asks_for_keys or self.allow_open or is_loopback(self.host)):
             raise OpenBindRefused(self.host)
 
 

@@ -9,13 +9,13 @@ import hmac
 import re
 import secrets
 
-TICKET = re.compile(r"(?P<body>(?P<ends>\d{1,12})\.[A-Za-z0-9_-]{16,64})\.(?P<mark>[0-9a-f]{64})")
+TICKET = re.compile(r"(?P<body>(?P<ends>\d{1,12})\.(?P<key>[0-9a-f]{16})[A-Za-z0-9_-]{16,64})\.(?P<mark>[0-9a-f]{64})")
 NONCE_BYTES = 18
 
 
 def issue(secret: bytes, ends: int) -> str:
     """Write a ticket that holds until a time, in epoch seconds."""
-    body = f"{ends}.{secrets.token_urlsafe(NONCE_BYTES)}"
+    body = f"{ends}.{key_id(secret)}{secrets.token_urlsafe(NONCE_BYTES)}"
     return f"{body}.{mark(secret, 'ticket', body)}"
 
 
@@ -26,6 +26,17 @@ def holds(ticket: str, secret: bytes, now: float) -> bool:
         return False
     is_ours = hmac.compare_digest(mark(secret, "ticket", found["body"]), found["mark"])
     return is_ours and now < int(found["ends"])
+
+
+def named_key(ticket: str) -> str:
+    """Give the id of the key that a ticket says it was signed by; empty if it is none."""
+    found = TICKET.fullmatch(ticket)
+    return "" if found is None else found["key"]
+
+
+def key_id(secret: bytes) -> str:
+    """Give the id by which a ticket names its key."""
+    return mark(secret, "key", "")[:16]
 
 
 def csrf_token(ticket: str, secret: bytes) -> str:

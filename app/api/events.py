@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from app.api.histories import columns
 from app.api.queries import InvalidQuery, flag_in, read_query
 from app.api.routing import Parameters, Route, operation
-from app.api.service import Service, permitted_path_stream, service_of
+from app.api.service import permitted_path_stream, service_of
 from app.api.streams import PATH
 from app.security import Scope as KeyScope
 from app.storage.base import MAX_SEQ, Position
@@ -31,15 +31,16 @@ async def get_events(request: Request) -> "Events":
     after, values = position_asked_for(request, query), flag_in(query, "values", default=False)
     if service.is_stopping:
         raise Stopping
-    return Events(service, stream, after, values=values)
+    return Events(request, stream, after, values=values)
 
 
 class Events(StreamingResponse):
     """The events of one stream, for one watcher."""
 
-    def __init__(self, service: Service, stream: str, after: Position | None, *, values: bool) -> None:
-        self._service, self._stream, self._after, self._values = service, stream, after, values
-        self._tail = Tail(service.registry, service.store, stream)
+    def __init__(self, request: Request, stream: str, after: Position | None, *, values: bool) -> None:
+        self._request, self._service = request, service_of(request)
+        self._stream, self._after, self._values = stream, after, values
+        self._tail = Tail(self._service.registry, self._service.store, stream)
         super().__init__(self._events(), headers=HEADERS, media_type=EVENTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,10 +50,14 @@ class Events(StreamingResponse):
             await self._tail.begin(self._after)
             await super().__call__(scope, receive, send)
 
+    def _is_over(self) -> bool:
+        keys = self._service.keys
+        return self._service.is_stopping or not keys.still_permits(self._request, KeyScope.READ, self._stream)
+
     async def _events(self) -> AsyncIterator[bytes]:
         # told at once, so that a browser that loses the connection knows from where to go on
         yield b"retry: %d\nid: %s\n\n" % (RETRY_MS, str(self._tail.position).encode())
-        async for news in self._tail.news(self._bell, lambda: self._service.is_stopping):
+        async for news in self._tail.news(self._bell, self._is_over):
             yield written(news, values=self._values)
 
 

@@ -1,4 +1,4 @@
-"""/livez, /readyz and /metrics: for those who watch over the process; no key is asked for."""
+"""/livez, /readyz and /metrics: for those who watch over the process."""
 
 import asyncio
 
@@ -8,8 +8,11 @@ from starlette.responses import Response
 
 from app.api.routing import JSON, Route, answer, operation, ref
 from app.api.schemas import Health
-from app.api.service import service_of
-from app.storage.base import StoreUnavailable
+from app.api.service import Service, service_of
+from app.metrics import EVERYTHING, NO_NAMES, View
+from app.security import Forbidden, Grant, Scope
+from app.settings import WithoutKey
+from app.storage.base import Store, StoreUnavailable
 
 CHECK_SECONDS = 2.0
 
@@ -24,20 +27,46 @@ async def get_readyz(request: Request) -> Response:
     service = service_of(request)
     if service.is_stopping:
         return answer(Health("stopping", reason="the service is shutting down"), 503)
+    health = await health_of(service.store)
+    health.warnings += service.key_watch.warnings if service.key_watch else []
+    return answer(health)
+
+
+async def health_of(store: Store) -> Health:
+    """Ask the store how it is."""
     try:
         async with asyncio.timeout(CHECK_SECONDS):
-            return answer(Health("ready", "available", warnings=await service.store.check()))
+            return Health("ready", "available", warnings=await store.check())
     except TimeoutError:
-        return answer(Health("ready", "unavailable", f"no answer within {CHECK_SECONDS:g} seconds"))
+        return Health("ready", "unavailable", f"no answer within {CHECK_SECONDS:g} seconds")
     except StoreUnavailable as error:
-        return answer(Health("ready", "unavailable", error.reason))
+        return Health("ready", "unavailable", error.reason)
 
 
 async def get_metrics(request: Request) -> Response:
     """Give all metrics: they name streams, so not to a page whose name was led here."""
     service = service_of(request)
     service.keys.refuse_other_host(request)
-    return Response(service.metrics.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+    return Response(service.metrics.text(view_of(service, request)), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+def view_of(service: Service, request: Request) -> View:
+    """Give the names that a reader of the metrics may know; Unauthenticated or Forbidden if not even the numbers."""
+    without_key = service.settings.metrics_without_key
+    if not service.keys.are_required or without_key is WithoutKey.ALL:
+        return EVERYTHING
+    if without_key is WithoutKey.NUMBERS and not service.keys.is_named_by(request):
+        return NO_NAMES
+    held = service.keys.held_by(request) or ()
+    if without_key is WithoutKey.NOTHING and not any(map(reads_metrics, held)):
+        raise Forbidden(Scope.METRICS, None)
+    shows_keys = any(grant.allows(Scope.METRICS, None) and grant.streams == "*" for grant in held)
+    return View(lambda stream: any(reads_metrics(grant, stream) for grant in held), shows_keys)
+
+
+def reads_metrics(grant: Grant, stream: str | None = None) -> bool:
+    """Tell whether a key shows the metrics, or those of a stream."""
+    return grant.allows(Scope.METRICS, stream) or grant.allows(Scope.READ, stream)
 
 
 ROUTES = [

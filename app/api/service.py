@@ -6,7 +6,7 @@ from typing import cast
 from starlette.requests import Request
 
 from app.metrics import Metrics
-from app.security import KeyRing, Scope
+from app.security import KeyRing, KeyWatch, Scope
 from app.settings import Settings
 from app.storage.base import Store
 from app.streams.ids import checked_stream_id
@@ -19,6 +19,7 @@ class Service:
 
     settings: Settings
     keys: KeyRing
+    key_watch: KeyWatch | None
     store: Store
     registry: Registry
     metrics: Metrics

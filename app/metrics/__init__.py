@@ -8,6 +8,7 @@ from app.metrics.known import (
     CLOSINGS,
     LABEL_OUTCOMES,
     LEASE_CHANGES,
+    LIMITS,
     MISMATCHES,
     OBSERVE_STEPS,
     OTHER,
@@ -16,6 +17,7 @@ from app.metrics.known import (
     STORE_ERRORS,
 )
 from app.metrics.metrics import Metrics
+from app.metrics.view import EVERYTHING, NO_NAMES, View
 
 # a time of creation for each counter would be as many series again, and nobody asks for them
 disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -23,9 +25,12 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 __all__ = [
     "CELLS",
     "CLOSINGS",
+    "EVERYTHING",
     "LABEL_OUTCOMES",
     "LEASE_CHANGES",
+    "LIMITS",
     "MISMATCHES",
+    "NO_NAMES",
     "OBSERVE_STEPS",
     "OTHER",
     "SAMPLE_OUTCOMES",
@@ -33,4 +38,5 @@ __all__ = [
     "STORE_ERRORS",
     "Metrics",
     "StreamFigures",
+    "View",
 ]

@@ -19,8 +19,10 @@ from app.metrics.known import (
     STATUS_CLASSES,
     STORE_ERRORS,
 )
+from app.metrics.refusals import RefusalsCollector
 from app.metrics.source import Source
 from app.metrics.streams import StreamsCollector
+from app.metrics.view import EVERYTHING, View
 
 LATENCY_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 STEP_SECONDS: Final = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5)
@@ -38,6 +40,7 @@ class Metrics:
         self._count_labels()
         self._watch_store()
         self._watch_streams()
+        self._watch_keys()
         self._gauge("build_info", "1, labelled by version", "version").labels(version).set(1)
         self._streams = StreamsCollector(watched, top)
         self.learned_at: dict[str, float] = {}
@@ -116,6 +119,13 @@ class Metrics:
         text = "leases of streams got, given back, lost to another worker, or refused since another holds them"
         self.lease_changes = self._by("lease_changes", text, "change", LEASE_CHANGES)
 
+    def _watch_keys(self) -> None:
+        self.keys = self._gauge("api_keys", "API keys that are good, of ITAN_API_KEYS and of the file")
+        text = "1 while the file of ITAN_API_KEYS_FILE cannot be read, so that the keys of before stay good"
+        self.keys_file_broken = self._gauge("api_keys_file_broken", text)
+        self.refusals = RefusalsCollector()
+        self.registry.register(self.refusals)
+
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"itan_{name}", text, labels, registry=self.registry)
 
@@ -168,6 +178,7 @@ class Metrics:
         self.snapshot_due.set(snapshot_due_seconds)
         self._streams.source = source
 
-    def text(self) -> bytes:
-        """Give all metrics in Prometheus' text format."""
+    def text(self, view: View = EVERYTHING) -> bytes:
+        """Give all metrics in Prometheus' text format, with the names that the reader may know."""
+        self._streams.view = self.refusals.view = view
         return generate_latest(self.registry)

@@ -12,6 +12,7 @@ from app.metrics.by_stream import by_stream
 from app.metrics.figures import StreamFigures
 from app.metrics.source import NoStreams, Source
 from app.metrics.together import together
+from app.metrics.view import EVERYTHING
 
 
 class StreamsCollector(Collector):
@@ -21,6 +22,7 @@ class StreamsCollector(Collector):
         self.watched = frozenset(watched)
         self._top = top
         self.source: Source = NoStreams()
+        self.view = EVERYTHING
 
     def collect(self) -> Iterable[Metric]:
         written = self.source.written()
@@ -29,13 +31,17 @@ class StreamsCollector(Collector):
         yield from by_stream(shown)
         text = "streams written here that are not shown by name"
         yield GaugeMetricFamily("itan_hidden_streams", text, len(written) - len(shown))
+        text = "streams of ITAN_METRICS_STREAMS that this reader's key does not show, so that no alert watches them"
+        hidden = sum(not self.view.shows(stream) for stream in self.watched)
+        yield GaugeMetricFamily("itan_hidden_watched_streams", text, hidden)
         yield self._silence()
         text = "commands sent to the store once more, after a failure"
         yield CounterMetricFamily("itan_store_retries", text, self.source.store_retries())
 
     def _shown(self, written: list[StreamFigures]) -> list[StreamFigures]:
-        watched = [figures for figures in written if figures.stream in self.watched]
-        others = [figures for figures in written if figures.stream not in self.watched]
+        shown = written if self.view is EVERYTHING else [one for one in written if self.view.shows(one.stream)]
+        watched = [figures for figures in shown if figures.stream in self.watched]
+        others = [figures for figures in shown if figures.stream not in self.watched]
         return watched + nlargest(self._top, others, key=attrgetter("flag_rate"))
 
     def _silence(self) -> Metric:
@@ -43,6 +49,6 @@ class StreamsCollector(Collector):
             "time since this worker got a sample of a stream of ITAN_METRICS_STREAMS; since its start, if it got none"
         )
         metric = GaugeMetricFamily("itan_watched_stream_silent_seconds", text, labels=["stream"])
-        for stream in sorted(self.watched):
+        for stream in sorted(filter(self.view.shows, self.watched)):
             metric.add_metric([stream], self.source.silent_seconds(stream))
         return metric

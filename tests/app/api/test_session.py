@@ -93,7 +93,7 @@ async def test_the_session_says_what_it_may(guarded):
     assert (known["scopes"], known["streams"]) == (["label", "read"], "plant-*")
     assert known["grants"] == [{"scopes": ["label", "read"], "streams": "plant-*"}]
     await sign_in(guarded, "all")
-    assert (await guarded.accepted("GET", "/session"))["scopes"] == ["admin", "label", "observe", "read"]
+    assert (await guarded.accepted("GET", "/session"))["scopes"] == ["admin", "label", "metrics", "observe", "read"]
 
 
 async def test_without_keys_nobody_signs_in(service):

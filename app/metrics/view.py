@@ -1,0 +1,15 @@
+"""Which names a reader of the metrics may know."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class View(NamedTuple):
+    """Tells of each stream whether its name is shown; and whether those of API keys are."""
+
+    shows: Callable[[str], bool]
+    shows_keys: bool
+
+
+EVERYTHING = View(lambda _: True, shows_keys=True)
+NO_NAMES = View(lambda _: False, shows_keys=False)

@@ -1,0 +1,24 @@
+"""API keys: who may do what on which streams, and how much of it."""
+
+from app.security.errors import CSRF_HEADER, CrossSite, CsrfTokenNeeded, Forbidden, InvalidKeys, Unauthenticated
+from app.security.file import KeyFile
+from app.security.grants import Grant, Limits, Scope
+from app.security.ring import COOKIE, KeyRing, refuse_cross_site
+from app.security.watch import KeyWatch
+
+__all__ = [
+    "COOKIE",
+    "CSRF_HEADER",
+    "CrossSite",
+    "CsrfTokenNeeded",
+    "Forbidden",
+    "Grant",
+    "InvalidKeys",
+    "KeyFile",
+    "KeyRing",
+    "KeyWatch",
+    "Limits",
+    "Scope",
+    "Unauthenticated",
+    "refuse_cross_site",
+]

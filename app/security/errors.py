@@ -1,0 +1,38 @@
+"""Why a request may not do what it asks for, and why keys cannot be read."""
+
+CSRF_HEADER = "X-CSRF-Token"
+
+
+class InvalidKeys(ValueError):
+    """Keys that cannot be read; the message names the entry or line by its place, never by its text."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+
+
+class Unauthenticated(Exception):
+    """No key, or one that nobody gave out."""
+
+    def __init__(self) -> None:
+        super().__init__("a valid key is needed, as Authorization: Bearer <key> or as X-API-Key: <key>")
+
+
+class CrossSite(Exception):
+    """A change that a web page of another site asks a browser for."""
+
+    def __init__(self) -> None:
+        super().__init__("a page of another site may not change anything here (Sec-Fetch-Site: cross-site)")
+
+
+class CsrfTokenNeeded(Exception):
+    """A change that comes with the page's cookie alone, which a browser sends whoever asks it to."""
+
+    def __init__(self) -> None:
+        super().__init__(f"a change made with the cookie needs the header {CSRF_HEADER} as /session gives it")
+
+
+class Forbidden(Exception):
+    """A good key that may not do this."""
+
+    def __init__(self, scope: str, stream: str | None) -> None:
+        super().__init__(f"the key lacks scope {scope!r}" + ("" if stream is None else f" on stream {stream!r}"))

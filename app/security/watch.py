@@ -1,0 +1,66 @@
+"""Reads the file of keys again when it has changed, so that keys come and go without a restart."""
+
+import asyncio
+import logging
+from typing import Protocol
+
+from app.metrics import Metrics
+from app.security.errors import InvalidKeys
+from app.security.file import KeyFile
+from app.security.ring import KeyRing
+
+LOOK_SECONDS = 2.0
+KEPT = "the file of ITAN_API_KEYS_FILE cannot be read any more: the keys that it held before stay good (see the log)"
+
+logger = logging.getLogger(__name__)
+
+
+class Clock(Protocol):
+    """What lets time pass."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class KeyWatch:
+    """Keeps a ring in step with its file. A file that is broken leaves the keys as they are, and says so."""
+
+    def __init__(self, ring: KeyRing, file: KeyFile, clock: Clock, metrics: Metrics) -> None:
+        self._ring, self._file, self._clock, self._metrics = ring, file, clock, metrics
+        self._task: asyncio.Task[None] | None = None
+        self.warnings: list[str] = []
+        ring.take(file.read())
+        self._tell(is_broken=False)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._task = asyncio.get_running_loop().create_task(self._keep())
+
+    async def stop(self) -> None:
+        """Look no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def look(self) -> None:
+        """Read the file if it has changed; thousands of keys are read in a thread."""
+        if not await asyncio.to_thread(self._file.has_changed):
+            return
+        try:
+            await asyncio.to_thread(lambda: self._ring.take(self._file.read()))
+        except InvalidKeys as error:
+            logger.error("the keys of before stay good: %s", error)
+            self._tell(is_broken=True)
+        else:
+            logger.info("read %d keys anew", len(self._ring.grants))
+            self._tell(is_broken=False)
+
+    def _tell(self, *, is_broken: bool) -> None:
+        self.warnings = [KEPT] if is_broken else []
+        self._metrics.keys_file_broken.set(is_broken)
+        self._metrics.keys.set(len(self._ring.grants))
+
+    async def _keep(self) -> None:
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            await self.look()
