@@ -95,7 +95,11 @@ class Settings(BaseSettings):
     )
     idle_seconds: Seconds = Field(3600.0, description="close a stream that nobody has asked for so long")
     timestamp_allowance_seconds: float = Field(
-        3600.0, ge=0, allow_inf_nan=False, description="how far a sample's timestamp may lie before the newest one"
+        3600.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="how far a sample's timestamp may lie ahead of the service's clock,"
+        " and behind the newest one where the config uses time",
     )
     strict_replay: bool = Field(False, description="refuse a stream whose replayed scores differ from the logged ones")
     metrics_streams: str = Field(

@@ -1,8 +1,8 @@
 """Errors as problem documents (RFC 9457): one table from exception to status and code."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 import msgspec
 from fastapi import FastAPI
@@ -13,13 +13,15 @@ from starlette.responses import Response
 from app.api.bodies import BodyTooLarge, InvalidBody, InvalidJson, UnsupportedMedia
 from app.api.queries import InvalidQuery
 from app.api.routing import PROBLEM
-from app.api.schemas import Problem
+from app.api.schemas import Problem, Scalar, Wrong
 from app.api.service import service_of
 from app.hosts import UnknownHost
 from app.logs.context import note
 from app.security import CrossSite, CsrfTokenNeeded, Forbidden, Unauthenticated
 from app.storage.base import Fenced, LeaseHeld, StaleWriter, StoreCorrupt, StoreError, StoreUnavailable, StreamNotFound
 from app.streams.errors import (
+    FIELD_CHARACTERS,
+    Fault,
     IdConflict,
     InvalidIds,
     InvalidSamples,
@@ -34,6 +36,8 @@ from app.streams.errors import (
     TooManyWatchers,
     UnknownSample,
     UnknownStream,
+    cut,
+    pruned,
     shown,
 )
 from app.streams.events import UnreadableEvent
@@ -107,6 +111,7 @@ async def answer_problem(request: Request, error: Exception) -> Response:
     status, code, title = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
     if isinstance(error, StoreError):
         service_of(request).metrics.store_errors[STORE_REASONS[type(error)]].inc()
+    error = in_json(error)
     # what went wrong inside is for the log, not for strangers
     detail = title if code == "internal_error" else str(error) or title
     return respond(problem(status, code, title, detail, error), headers_of(status, error))
@@ -118,8 +123,8 @@ async def answer_http(request: Request, error: Exception) -> Response:
     code = HTTP_CODES.get(error.status_code, "refused")
     field, value = ("method", request.method) if error.status_code == 405 else ("path", request.url.path)
     limit = (error.headers or {}).get("Allow", "a path of the interface, see /docs")
-    document = Problem(f"urn:itan:{code}", error.detail, error.status_code, f"{error.detail}: {shorten(value)}", code)
-    document.field, document.value, document.limit = field, shorten(value), limit
+    document = Problem(f"urn:itan:{code}", error.detail, error.status_code, f"{error.detail}: {shorten(value)!s}", code)
+    blame(document, [Fault(field, value, limit)])
     return respond(document, error.headers)
 
 
@@ -127,17 +132,34 @@ def problem(status: int, code: str, title: str, detail: str, error: Exception) -
     """Describe an error by what it carries."""
     document = Problem(f"urn:itan:{code}", title, status, detail, code)
     match error:
-        case InvalidObservation():
-            document.field, document.value, document.limit = located(error), shorten(error.value), error.limit
-        case Refused() | UnknownStream() | UnknownSample() | StreamExists() | InvalidConfig():
-            document.field, document.value, document.limit = error.field, shorten(error.value), error.limit
+        case Refused():
+            blame(document, error.faults, error.n_faults)
+        case UnknownStream() | UnknownSample() | StreamExists():
+            blame(document, [Fault(error.field, error.value, error.limit)])
         case UnknownHost():
-            document.field, document.value, document.limit = "host", shorten(error.host), "a name in ITAN_ALLOWED_HOSTS"
+            blame(document, [Fault("host", error.host, "a name in ITAN_ALLOWED_HOSTS")])
         case InvalidSnapshot():
-            document.field, document.value, document.limit = "body", None, f"an export of this service: {error.reason}"
+            blame(document, [Fault("body", None, f"an export of this service: {error.reason}")])
         case NotReady():
             document.samples_needed = error.samples_needed
     return document
+
+
+def in_json(error: Exception) -> Exception:
+    """Give what core refuses as a refusal of the service, which writes values as JSON does."""
+    match error:
+        case InvalidObservation():
+            return Refused(located(error), error.value, error.limit)
+        case InvalidConfig():
+            return Refused(error.field, error.value, error.limit)
+    return error
+
+
+def blame(document: Problem, faults: Sequence[Fault], n_faults: int = 1) -> None:
+    """Name what was wrong where."""
+    document.errors = [Wrong(cut(fault.field, FIELD_CHARACTERS), shorten(fault.value), fault.limit) for fault in faults]
+    document.n_errors, first = n_faults, document.errors[0]
+    document.field, document.value, document.limit = first.field, first.value, first.limit
 
 
 def located(error: InvalidObservation) -> str:
@@ -145,15 +167,9 @@ def located(error: InvalidObservation) -> str:
     return error.field + "".join(f"[{place}]" for place in (error.row, error.column) if place is not None)
 
 
-def shorten(value: object) -> Any:
-    """Give a value that may have come from anybody: null and numbers as they are, the rest cut."""
-    if value is None or isinstance(value, bool) or (isinstance(value, int) and abs(value) < 2**53):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else repr(value)
-    if isinstance(value, str):
-        return value if len(value) <= SHOWN_CHARACTERS else value[: SHOWN_CHARACTERS - 3] + "..."
-    return shown(value)
+def shorten(value: object) -> Scalar:
+    """Give a value that may have come from anybody: null, booleans and numbers as they are, the rest as text, cut."""
+    return shown(value) if isinstance(value, list | tuple | dict) else cast(Scalar, pruned(value))
 
 
 def headers_of(status: int, error: Exception) -> dict[str, str]:

@@ -22,6 +22,7 @@ Seq = Annotated[int, Meta(ge=1, le=MAX_SEQ)]
 AsOfSeq = Annotated[
     int, Meta(description="the newest sample that the answer knows of; another worker may have gone on")
 ]
+Scalar = str | int | float | bool | None
 Moment = float | Annotated[datetime, Meta(tz=True, description="RFC 3339 with offset")]
 ArraySample = list[float | None]
 NamedSample = dict[str, float | None]
@@ -298,17 +299,30 @@ class Health(msgspec.Struct):
     warnings: list[str] = []
 
 
+class Wrong(msgspec.Struct):
+    """A field whose value is beyond a limit; the field is a path such as samples[500].cpu."""
+
+    field: str
+    value: Scalar
+    limit: str
+
+
 class Problem(msgspec.Struct, omit_defaults=True):
-    """An error (RFC 9457): a stable code, and what was wrong where, beyond which limit."""
+    """An error (RFC 9457): a stable code, and what was wrong where, beyond which limit.
+
+    errors names up to 20 wrong fields, the first of them again; n_errors says how many there are.
+    """
 
     type: str
     title: str
     status: int
     detail: str
     code: str
-    field: str | UnsetType | None = UNSET
-    value: Any = UNSET
-    limit: str | UnsetType | None = UNSET
+    field: str | UnsetType = UNSET
+    value: Scalar | UnsetType = UNSET
+    limit: str | UnsetType = UNSET
+    errors: list[Wrong] | UnsetType = UNSET
+    n_errors: int | UnsetType = UNSET
     samples_needed: int | UnsetType = UNSET
 
 

@@ -1,26 +1,85 @@
 """What the streams refuse, each error with the data that a caller needs to say why."""
 
-import reprlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Self
+
+from core.errors import shown as core_shown
 
 SHOWN_CHARACTERS = 80
-
-# a refused value may be megabytes long: only its beginning is written out
-_REPR = reprlib.Repr()
-_REPR.maxlevel, _REPR.maxdict, _REPR.maxlist, _REPR.maxstring = 3, 4, 8, SHOWN_CHARACTERS
+FIELD_CHARACTERS = 200
+MOST_NAMED = 20
+MOST_ITEMS, MOST_DEPTH = 8, 3
+EXACT = 2**53
 
 
 def shown(value: object) -> str:
-    """Write a value as it stands in an error message, cut to a readable length."""
-    text = _REPR.repr(value)
-    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."
+    """Write a value as JSON for an error message, cut to a readable length."""
+    return cut(json.dumps(pruned(value), ensure_ascii=False))
+
+
+def cut(text: str, most: int = SHOWN_CHARACTERS) -> str:
+    """Cut a text to a readable length."""
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def pruned(value: object, depth: int = 0) -> object:
+    """Give the beginning of a value that JSON can hold: what was refused may be megabytes long."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return cut(value)
+        case int() if abs(value) < EXACT:
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case list() | tuple() if depth < MOST_DEPTH:
+            return [pruned(item, depth + 1) for item in islice(value, MOST_ITEMS)] + ["..."] * (len(value) > MOST_ITEMS)
+        case dict() if depth < MOST_DEPTH:
+            return {str(name): pruned(item, depth + 1) for name, item in islice(value.items(), MOST_ITEMS)}
+        case _:
+            return core_shown(value, SHOWN_CHARACTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A field of a request whose value is beyond a limit."""
+
+    field: str
+    value: object
+    limit: str
+
+    def __str__(self) -> str:
+        return f"{cut(self.field, FIELD_CHARACTERS)} is {shown(self.value)}, but must be {self.limit}"
 
 
 class Refused(ValueError):
-    """A request that names a field with a value beyond a limit; nothing was changed."""
+    """A request that names a field with a value beyond a limit; nothing was changed.
+
+    Where several rows are wrong, `faults` holds the first of them, and n_faults says how many there are.
+    """
 
     def __init__(self, field: str, value: object, limit: str) -> None:
-        super().__init__(f"{field} is {shown(value)}, but must be {limit}")
+        super().__init__(field, value, limit)
         self.field, self.value, self.limit = field, value, limit
+        self.faults: Sequence[Fault] = (Fault(field, value, limit),)
+        self.n_faults = 1
+
+    def __str__(self) -> str:
+        first = str(self.faults[0])
+        return first if self.n_faults == 1 else f"{first} (and {self.n_faults - 1} more: see errors)"
+
+    @classmethod
+    def of(cls, faults: Iterable[Fault], n_faults: int) -> Self:
+        """Refuse a request for several faults, of which the first MOST_NAMED are named."""
+        named = tuple(islice(faults, MOST_NAMED))
+        refused = cls(named[0].field, named[0].value, named[0].limit)
+        refused.faults, refused.n_faults = named, n_faults
+        return refused
 
 
 class InvalidStreamId(Refused):
@@ -52,8 +111,7 @@ def refuse_beyond(limit: int, count: int, field: str, setting: str) -> None:
 class IdConflict(Refused):
     """An id that was given to a sample of other values."""
 
-    def __init__(self, field: str, client_id: str) -> None:
-        super().__init__(field, client_id, "an id not yet given, or one sent again with the values it came with first")
+    LIMIT = "an id not yet given, or one sent again with the values it came with first"
 
 
 class UnknownStream(LookupError):

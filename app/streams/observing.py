@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from app.storage.base import Entry, Position
 from app.streams.counting import count_learned
-from app.streams.errors import IdConflict, InvalidIds, UnknownStream, refuse_beyond
+from app.streams.errors import Fault, IdConflict, InvalidIds, UnknownStream, refuse_beyond
 from app.streams.events import batch_body
 from app.streams.explaining import Explained, explained_in
 from app.streams.opening import newest
@@ -17,7 +17,7 @@ from app.streams.samples import Matrix, Samples, feature_names, refuse_outside
 from app.streams.session import Session
 from app.streams.state import StreamState
 from app.streams.stepping import FIRST_ROWS, observe_slices
-from app.streams.timestamps import Times, check_timestamps
+from app.streams.timestamps import Times, checked_times
 from core import DetectorConfig, Records
 
 Rows = npt.NDArray[np.intp]
@@ -143,9 +143,9 @@ def refuse_doubled(ids: tuple[str, ...]) -> None:
     given = [client_id for client_id in ids if client_id]
     if len(set(given)) < len(given):
         first: dict[str, int] = {}
-        for i, client_id in enumerate(ids):
-            if client_id and first.setdefault(client_id, i) != i:
-                raise InvalidIds(f"ids[{i}]", client_id, "different from the ids before it in the batch")
+        again = [i for i, client_id in enumerate(ids) if client_id and first.setdefault(client_id, i) != i]
+        limit = "different from the ids before it in the batch"
+        raise InvalidIds.of((Fault(f"ids[{i}]", ids[i], limit) for i in again), len(again))
 
 
 async def known_rows(session: Session, state: StreamState, ids: tuple[str, ...]) -> dict[int, Records]:
@@ -162,10 +162,10 @@ def refuse_changed(X: Matrix, ids: tuple[str, ...], known: Mapping[int, Records]
     if not known:
         return
     rows, first = np.array(list(known)), np.concatenate([record.x for record in known.values()])
-    same = (X[rows] == first) | (np.isnan(X[rows]) & np.isnan(first))
+    same = ((X[rows] == first) | (np.isnan(X[rows]) & np.isnan(first))).all(axis=1)
     if not same.all():
-        row = int(rows[same.all(axis=1).argmin()])
-        raise IdConflict(f"ids[{row}]", ids[row])
+        changed = sorted(rows[~same].tolist())
+        raise IdConflict.of((Fault(f"ids[{row}]", ids[row], IdConflict.LIMIT) for row in changed), len(changed))
 
 
 async def learn(
@@ -192,13 +192,17 @@ async def learn(
 
 def new_times(session: Session, state: StreamState, batch: Batch, n: int, rows: Rows | None) -> Times | None:
     """Give the times of the n new samples, checked; the present one where the model needs some and none were given."""
-    now = session.clock.now()
+    now, uses_time = session.clock.now(), state.detector.config.half_life_seconds is not None
     if batch.timestamps is not None:
         rows = np.arange(n) if rows is None else rows
-        times = batch.timestamps[rows]
-        check_timestamps(times, rows, state.newest_timestamp, now, session.settings.timestamp_allowance_seconds)
-        return times
-    return None if state.detector.config.half_life_seconds is None else np.full(n, now)
+        allowance, newest = session.settings.timestamp_allowance_seconds, newest_by(state, now)
+        return checked_times(batch.timestamps[rows], rows, newest, now, allowance, in_order=uses_time)
+    return np.full(n, now) if uses_time else None
+
+
+def newest_by(state: StreamState, now: float) -> float | None:
+    """Give the newest time accepted, but none ahead of the clock: earlier versions took such."""
+    return None if state.newest_timestamp is None else min(state.newest_timestamp, now)
 
 
 async def log(session: Session, state: StreamState, learned: Records, ids: tuple[str, ...], body: bytes) -> None:

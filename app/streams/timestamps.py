@@ -3,32 +3,56 @@
 import numpy as np
 import numpy.typing as npt
 
-from app.streams.errors import InvalidTimestamps
+from app.streams.errors import Fault, InvalidTimestamps
 
 EARLIEST = 631_152_000.0  # 1990-01-01T00:00:00Z
-AHEAD_SECONDS = 86_400.0
+SETTING = "ITAN_TIMESTAMP_ALLOWANCE_SECONDS"
+UNITS = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 
 Times = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
 
 
-def check_timestamps(
-    times: Times, rows: npt.NDArray[np.intp], newest: float | None, now: float, allowance: float
-) -> None:
-    """Raise InvalidTimestamps for the first time that is out of range or too far behind the newest one.
+def checked_times(
+    times: Times, rows: Rows, newest: float | None, now: float, allowance: float, *, in_order: bool
+) -> Times:
+    """Give times as the model takes them: one ahead of the clock counts as now.
 
-    `rows` are the places of these times in the request. The range tells seconds from milli- and nanoseconds.
+    Raises InvalidTimestamps for those that lie before 1990, further ahead of `now` than the allowance, or, where they
+    must come in order, further behind the newest one before them. `rows` are their places in the request.
     """
-    refuse(
-        times, rows, (times < EARLIEST) | (times > now + AHEAD_SECONDS), "epoch seconds from 1990 to one day from now"
+    capped = np.minimum(times, now)
+    is_odd = (times < EARLIEST) | (times > now + allowance)
+    is_late = (
+        ~is_odd & (capped < newest_before(capped, is_odd, newest) - allowance) if in_order else np.zeros_like(is_odd)
     )
+    wrong = np.flatnonzero(is_odd | is_late)
+    if len(wrong):
+        latest = now + allowance
+        ahead = f"epoch seconds from 1990 to {allowance:g} seconds ({SETTING}) ahead of the service's clock"
+        behind = f"at most {allowance:g} seconds ({SETTING}) before the newest one accepted"
+        faults = (
+            Fault(
+                f"timestamps[{rows[i]}]",
+                float(times[i]),
+                ahead + advice(float(times[i]), latest) if is_odd[i] else behind,
+            )
+            for i in wrong
+        )
+        raise InvalidTimestamps.of(faults, len(wrong))
+    return capped
+
+
+def newest_before(capped: Times, is_odd: npt.NDArray[np.bool_], newest: float | None) -> Times:
+    """Give the newest time accepted before each; none of them lies ahead of the clock."""
     start = -np.inf if newest is None else newest
-    newest_before = np.maximum.accumulate(np.concatenate(([start], times)))[:-1]
-    behind = f"at most {allowance:g} seconds (ITAN_TIMESTAMP_ALLOWANCE_SECONDS) before the newest one accepted"
-    refuse(times, rows, times < newest_before - allowance, behind)
+    taken = np.where(is_odd, -np.inf, capped)
+    return np.maximum.accumulate(np.concatenate(([start], taken)))[:-1]
 
 
-def refuse(times: Times, rows: npt.NDArray[np.intp], wrong: npt.NDArray[np.bool_], limit: str) -> None:
-    """Raise InvalidTimestamps for the first time that is wrong."""
-    if wrong.any():
-        i = int(wrong.argmax())
-        raise InvalidTimestamps(f"timestamps[{rows[i]}]", float(times[i]), limit)
+def advice(time: float, latest: float) -> str:
+    """Say what to divide by, if a time looks like one in another unit."""
+    for unit, factor in UNITS.items():
+        if EARLIEST <= time / factor <= latest:
+            return f": these look like {unit}, divide them by {factor:.0f}"
+    return ""

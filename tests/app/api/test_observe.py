@@ -57,13 +57,13 @@ async def test_the_first_object_fixes_names_and_their_order(service):
 
 async def test_lines_may_carry_ids_and_times(service):
     lines = [
-        {"sample": [1, None], "id": "a", "timestamp": NOW},
-        {"sample": [2, 3], "timestamp": "2027-01-15T08:00:01Z"},
+        {"sample": [1, None], "id": "a", "timestamp": NOW - 10},
+        {"sample": [2, 3], "timestamp": "2027-01-15T07:59:59Z"},
     ]
     content = "\r\n".join(map(json.dumps, lines)) + "\n\n"
     answer = await service.accepted("POST", "/observe?stream=s", content=content, headers=NDJSON)
     assert answer["ids"] == ["a", None]
-    assert (await service.accepted("GET", "/streams/s"))["newest_timestamp"] == NOW + 1
+    assert (await service.accepted("GET", "/streams/s"))["newest_timestamp"] == NOW - 1
 
 
 async def test_a_feature_may_be_called_sample(service):
@@ -170,13 +170,14 @@ async def test_after_the_horizon_an_id_is_a_new_sample():
 
 
 async def test_times_may_step_back_by_the_allowance_and_no_further(service):
-    await service.observe([[1.0]] * 3, timestamps=[NOW, NOW - 3600, NOW + 10])
-    body = {"samples": [[1.0], [1.0]], "timestamps": [NOW + 20, NOW - 3581]}
+    await service.accepted("PUT", "/streams/s", json={"n_features": 1, "half_life_seconds": 60})
+    await service.observe([[1.0]] * 3, timestamps=[NOW - 20, NOW - 3620, NOW - 10])
+    body = {"samples": [[1.0], [1.0]], "timestamps": [NOW, NOW - 3601]}
     problem = await service.refused("POST", "/observe?stream=s", 422, "invalid_timestamps", json=body)
     assert problem["field"] == "timestamps[1]"
     assert "ITAN_TIMESTAMP_ALLOWANCE_SECONDS" in problem["limit"]
-    await service.observe([[1.0]], timestamps=[NOW - 3590])
-    assert (await service.accepted("GET", "/streams/s"))["newest_timestamp"] == NOW + 10
+    await service.observe([[1.0]], timestamps=[NOW - 3610])
+    assert (await service.accepted("GET", "/streams/s"))["newest_timestamp"] == NOW - 10
 
 
 async def test_the_repeated_hour_is_taken_in_both_passes(service):
