@@ -82,6 +82,7 @@ class Settings(BaseSettings):
         None, description="how many of a stream's newest samples can be labelled; by default 1000000, on Redis 100000"
     )
     label_horizon_seconds: Seconds = Field(604_800.0, description="how long a sample can be labelled")
+    max_head_bytes: int = Field(65_536, ge=1024, description="longest request line with its headers")
     max_body_bytes: Count = Field(16_777_216, description="longest request body")
     max_import_bytes: Count = Field(268_435_456, description="longest body of a stream's import")
     max_batch_samples: Count = Field(10_000, description="most samples or points in one request")

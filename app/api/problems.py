@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from app.api.bodies import BodyTooLarge, InvalidBody, InvalidJson, UnsupportedMedia
 from app.api.queries import InvalidQuery
+from app.api.refusals import HeadTooLarge, InvalidHttp
 from app.api.routing import PROBLEM
 from app.api.schemas import Problem, Scalar, Wrong
 from app.api.service import service_of
@@ -44,6 +45,7 @@ from app.streams.events import UnreadableEvent
 from core import InvalidConfig, InvalidObservation, InvalidSnapshot, NotReady
 
 TABLE: dict[type[Exception], tuple[int, str, str]] = {
+    InvalidHttp: (400, "invalid_http", "The request is not valid HTTP"),
     InvalidQuery: (400, "invalid_query", "A query parameter is not valid"),
     InvalidStreamId: (400, "invalid_stream_id", "The stream id is not valid"),
     InvalidJson: (400, "invalid_json", "The body is not valid JSON"),
@@ -68,6 +70,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidTimestamps: (422, "invalid_timestamps", "The timestamps are not plausible"),
     InvalidConfig: (422, "invalid_config", "The config is not valid"),
     InvalidSnapshot: (422, "invalid_snapshot", "The body is not a usable export"),
+    HeadTooLarge: (431, "head_too_large", "The request line and the headers are too long"),
     ClientDisconnect: (400, "client_disconnected", "The client went away"),
     StoreUnavailable: (
         503,
@@ -108,13 +111,19 @@ def handle_problems(app: FastAPI) -> None:
 
 async def answer_problem(request: Request, error: Exception) -> Response:
     """Answer an exception of the table."""
-    status, code, title = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
     if isinstance(error, StoreError):
         service_of(request).metrics.store_errors[STORE_REASONS[type(error)]].inc()
+    document = problem_of(error)
+    return respond(document, headers_of(document.status, error))
+
+
+def problem_of(error: Exception) -> Problem:
+    """Describe an error as the table has it."""
+    status, code, title = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
     error = in_json(error)
     # what went wrong inside is for the log, not for strangers
     detail = title if code == "internal_error" else str(error) or title
-    return respond(problem(status, code, title, detail, error), headers_of(status, error))
+    return problem(status, code, title, detail, error)
 
 
 async def answer_http(request: Request, error: Exception) -> Response:

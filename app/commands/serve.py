@@ -2,7 +2,6 @@
 
 import gc
 import logging
-import math
 import os
 import signal
 import socket
@@ -125,9 +124,9 @@ class StartFailure(logging.Filter):
 
 
 def _run(app: "FastAPI", listener: socket.socket, shutdown_seconds: float) -> None:
-    import uvicorn
+    from app.protocol import Connections, Limits, Server, configure
 
-    class Announcing(uvicorn.Server):
+    class Announcing(Server):
         """Says where it listens once it does, and turns unready as soon as it is told to stop."""
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -138,19 +137,12 @@ def _run(app: "FastAPI", listener: socket.socket, shutdown_seconds: float) -> No
             await super().startup(sockets)
             print("itan serves", _url(listener), flush=True)
 
-    config = uvicorn.Config(
-        app,
-        http="httptools",
-        loop="asyncio" if sys.platform == "win32" else "uvloop",
-        log_config=None,  # its lines go the way of all others
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=math.ceil(shutdown_seconds),
-    )
+    service = app.state.service
+    connections = Connections(Limits.of(service.settings), service.metrics)
     start = StartFailure()
     logging.getLogger("uvicorn.error").addFilter(start)
     try:
-        Announcing(config).run(sockets=[listener])
+        Announcing(configure(app, connections, shutdown_seconds), connections).run(sockets=[listener])
     except KeyboardInterrupt:
         # uvicorn has shut down cleanly by then
         return

@@ -6,6 +6,7 @@ from app.metrics.figures import StreamFigures
 from app.metrics.known import (
     CELLS,
     CLOSINGS,
+    CONNECTION_CLOSINGS,
     LABEL_OUTCOMES,
     LEASE_CHANGES,
     LIMITS,
@@ -25,6 +26,7 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 __all__ = [
     "CELLS",
     "CLOSINGS",
+    "CONNECTION_CLOSINGS",
     "EVERYTHING",
     "LABEL_OUTCOMES",
     "LEASE_CHANGES",

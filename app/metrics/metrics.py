@@ -10,6 +10,7 @@ from app.metrics.distribution import Distribution
 from app.metrics.known import (
     CELLS,
     CLOSINGS,
+    CONNECTION_CLOSINGS,
     LABEL_OUTCOMES,
     LEASE_CHANGES,
     MISMATCHES,
@@ -36,6 +37,7 @@ class Metrics:
     def __init__(self, version: str, *, watched: Iterable[str] = (), top: int = 20) -> None:
         self.registry = CollectorRegistry()
         self._count_requests()
+        self._watch_connections()
         self._count_samples()
         self._count_labels()
         self._watch_store()
@@ -57,6 +59,11 @@ class Metrics:
         self._routes: dict[tuple[str, str], dict[str, Counter]] = {}
         self._latencies: dict[str, Histogram] = {}
         self.know_routes([(OTHER, OTHER)])
+
+    def _watch_connections(self) -> None:
+        self.connections = self._gauge("connections", "open connections")
+        text = "connections that the service closed, by reason"
+        self.connections_closed = self._by("connections_closed", text, "reason", CONNECTION_CLOSINGS)
 
     def _count_samples(self) -> None:
         text = "samples of accepted requests, by what was done with them"

@@ -5,6 +5,7 @@ import pytest
 from app.metrics import (
     CELLS,
     CLOSINGS,
+    CONNECTION_CLOSINGS,
     LABEL_OUTCOMES,
     LEASE_CHANGES,
     MISMATCHES,
@@ -44,11 +45,13 @@ async def test_everything_is_there_at_zero_from_the_start(service):
         assert await service.metric("itan_confusion_total", cell=cell) == 0
     for reason in CLOSINGS:
         assert await service.metric("itan_streams_closed_total", reason=reason) == 0
+    for reason in CONNECTION_CLOSINGS:
+        assert await service.metric("itan_connections_closed_total", reason=reason) == 0
     for change in LEASE_CHANGES:
         assert await service.metric("itan_lease_changes_total", change=change) == 0
     counters = ("flags_total", "expected_flags_total", "splits_total", "retractions_total", "store_setbacks_total")
     counters += ("snapshot_failures_total", "store_retries_total", "score_nats_count", "surprise_nats_count")
-    for name in (*counters, "open_streams", "hidden_streams", "cost", "unsaved_events"):
+    for name in (*counters, "connections", "open_streams", "hidden_streams", "cost", "unsaved_events"):
         assert await service.metric(f"itan_{name}") == 0
 
 

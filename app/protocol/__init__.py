@@ -1,0 +1,7 @@
+"""The connections: what is read of them before there is a request, and for how long."""
+
+from app.protocol.connections import Connections
+from app.protocol.limits import Limits
+from app.protocol.server import Server, configure
+
+__all__ = ["Connections", "Limits", "Server", "configure"]

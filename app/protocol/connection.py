@@ -1,0 +1,234 @@
+"""One connection: uvicorn's protocol over httptools, with bounds on what it reads before there is a request."""
+
+from enum import Enum, auto
+from typing import Any, Final
+
+import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from app.api.refusals import HeadTooLarge, InvalidHttp
+from app.protocol.connections import Connections
+from app.protocol.limits import FRAMING_BYTES, LINGER_BYTES, LINGER_SECONDS, MAX_HEADERS, MAX_PIPELINED
+from app.protocol.refusing import written
+from app.streams.errors import Refused
+
+WATCHED_HEADERS: Final = frozenset((b"expect", b"host", b"transfer-encoding"))
+TLS_HANDSHAKE: Final = b"\x16\x03"
+ODD_TARGETS: Final = (httptools.HttpParserError, AttributeError, UnicodeError)
+"""What uvicorn fails with when a target has no path."""
+
+
+class Stage(Enum):
+    """How far the request has come that is being read."""
+
+    IDLE = auto()
+    HEAD = auto()
+    BODY = auto()
+    ENDED = auto()
+    """Another may begin in the same piece."""
+    OVER = auto()
+    """Nothing is read any more."""
+
+
+class Connection(HttpToolsProtocol):
+    """Reads requests, and refuses with a problem document what is none.
+
+    Answers go out in the order of the requests, also where one of them is refused. Methods that do not call uvicorn's
+    do what its own do, and a test fails when these change.
+    """
+
+    def __init__(self, connections: Connections, **given: Any) -> None:
+        super().__init__(**given)
+        self._connections = connections
+        self._limit = connections.limits.head_bytes
+        self._stage = Stage.IDLE
+        self._room = self._limit  # bytes that may be read at once
+        self._piece = 0  # bytes that are being read
+        self._received = 0  # bytes of the body and its framing
+        self._delivered = 0  # bytes of the body alone
+        self._dropped = 0
+        self._is_answering = False
+        self._farewell = b""
+        self._parted_at = 0.0
+
+    # what the transport calls
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._connections.discard(self)
+
+    def data_received(self, data: bytes | memoryview) -> None:
+        size = len(data)
+        if size > self._room:
+            self._read_in_pieces(memoryview(data))
+            return
+        self._unset_keepalive_if_required()
+        self._piece = size
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # the answer to what it came with says that the connection ends
+            self._read_no_more()
+        except httptools.HttpParserError as error:
+            if self._stage is not Stage.OVER:
+                self._refuse(self._reason(error, data))
+        if self._stage is Stage.ENDED:
+            self._stage, self._room = Stage.IDLE, self._limit
+        elif self._stage is Stage.BODY:
+            self._check_framing()
+        elif self._stage is not Stage.OVER:
+            self._room -= self._piece
+
+    def _read_in_pieces(self, data: memoryview) -> None:
+        """Read no more at once than a head may still have."""
+        while data and self._stage is not Stage.OVER:
+            if not self._room:
+                limit = f"at most {self._limit} bytes (ITAN_MAX_HEAD_BYTES)"
+                self._refuse(HeadTooLarge("head", f"{self._limit + 1} bytes or more", limit))
+                break
+            piece, data = data[: self._room], data[self._room :]
+            self.data_received(piece)
+        self._drop(len(data))
+
+    def _check_framing(self) -> None:
+        self._received += self._piece
+        if self._received > self._limit + FRAMING_BYTES * self._delivered:
+            self._refuse(
+                InvalidHttp(f"its chunks have more than {FRAMING_BYTES} bytes of framing for each of their own")
+            )
+
+    def _reason(self, error: httptools.HttpParserError, data: bytes | memoryview) -> Refused:
+        """Say why the parser stopped."""
+        cause = error.__context__
+        if isinstance(cause, Refused):
+            return cause
+        if self._stage is not Stage.BODY and data[:2] == TLS_HANDSHAKE:
+            return InvalidHttp("it looks like TLS, and only plain HTTP is spoken here")
+        if cause is None:
+            return InvalidHttp(str(error))
+        if not isinstance(cause, ODD_TARGETS):
+            self.logger.error("a request could not be read", exc_info=cause)
+        return InvalidHttp("its target is not a path")
+
+    # what the parser calls
+
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) >= MAX_PIPELINED:
+            # the last that was taken says that the connection ends, so that whoever sent more knows what to repeat
+            self.cycle.keep_alive = False
+            self._read_no_more()
+            raise InvalidHttp("too many requests at once")
+        super().on_message_begin()
+        # of one that begins in the middle of a piece, what comes after the piece is counted
+        self._room = self._limit if self._stage is Stage.IDLE else self._limit + self._piece
+        self._stage = Stage.HEAD
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if len(self.headers) >= MAX_HEADERS:
+            raise HeadTooLarge("headers", f"{MAX_HEADERS + 1} headers or more", f"at most {MAX_HEADERS} headers")
+        if name in WATCHED_HEADERS:
+            self._check_header(name, value)
+        self.headers.append((name, value))
+
+    def _check_header(self, name: bytes, value: bytes) -> None:
+        if name == b"expect":
+            self.expect_100_continue = value.lower() == b"100-continue"
+        elif any(name == other for other, _ in self.headers):
+            raise InvalidHttp(f"its header {name.decode()} stands twice")
+        elif name == b"transfer-encoding" and value.lower() != b"chunked":
+            raise InvalidHttp("of all transfer encodings only chunked is read")
+
+    def on_headers_complete(self) -> None:
+        is_leaving = self.parser.should_upgrade()
+        if is_leaving and any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers):
+            raise InvalidHttp("a body cannot come with an upgrade: leave out the header Upgrade")
+        super().on_headers_complete()
+        if is_leaving:
+            self.cycle.keep_alive = False
+        self.headers = []  # trailers go here, and no further
+        self._received, self._delivered = -self._piece, 0
+        self._stage, self._room = Stage.BODY, self._limit
+        self._is_answering = True
+
+    def on_body(self, body: bytes) -> None:
+        self._delivered += len(body)
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
+
+    def on_message_complete(self) -> None:
+        self._stage = Stage.ENDED
+        if not self.cycle.response_complete:
+            self.cycle.more_body = False
+            self.cycle.message_event.set()
+
+    # what an answered request calls
+
+    def on_response_complete(self) -> None:
+        self._is_answering = bool(self.pipeline)
+        super().on_response_complete()
+        if self._farewell and not self._is_answering:
+            self._part()
+
+    # how it ends
+
+    def _refuse(self, error: Refused) -> None:
+        """Read no more, and answer with a problem as soon as all requests before it are answered."""
+        self._connections.note(error)
+        self._farewell = written(error, self.server_state.default_headers)
+        if self._stage is Stage.BODY:
+            self._give_up(self.cycle)
+        self._read_no_more()
+        if self._is_answering:
+            self.flow.pause_reading()
+        else:
+            self._part()
+
+    def _give_up(self, cycle: RequestResponseCycle) -> None:
+        """Let a request go whose body does not come to its end."""
+        if self.pipeline:
+            self.pipeline.popleft()
+            return
+        self._is_answering = False
+        if cycle.response_started:
+            self._farewell = b""
+        cycle.disconnected = True
+        cycle.message_event.set()
+
+    def _part(self) -> None:
+        """Say the last, and let the client have time to read it."""
+        if self.transport.is_closing():
+            return
+        self._unset_keepalive_if_required()
+        self._parted_at = self._connections.now
+        self.transport.write(self._farewell)
+        self.flow.resume_reading()
+        self.transport.write_eof()
+
+    def _read_no_more(self) -> None:
+        self._stage, self._room = Stage.OVER, -1
+
+    def _drop(self, size: int) -> None:
+        """Take what a client still sends that has not read its answer yet: closing at once would take it away."""
+        if self._stage is not Stage.OVER:
+            return
+        self._dropped += size
+        if self._is_answering:
+            self.flow.pause_reading()
+        elif self._dropped > LINGER_BYTES:
+            self.transport.abort()
+
+    def check(self, now: float) -> None:
+        """End the connection if it has taken too long."""
+        if self._stage is Stage.OVER and not self._is_answering and now - self._parted_at > LINGER_SECONDS:
+            self.transport.abort()

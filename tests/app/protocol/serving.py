@@ -1,0 +1,86 @@
+"""The app behind real connections, in a thread of its own, on either event loop."""
+
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from starlette.types import ASGIApp
+
+from app.main import create_app
+from app.metrics import Metrics
+from app.protocol import Connections, Limits, Server, configure
+from app.settings import Settings
+from tests.processes import wait_until
+
+HOST = "Host: localhost"
+
+
+class Serving:
+    """One service; look() lets its connections' time go on."""
+
+    def __init__(self, loop: Any, app: ASGIApp | None = None, **settings: Any) -> None:
+        self.settings = Settings(store="memory://", **settings)
+        self.app = app or create_app(self.settings)
+        self.metrics = Metrics("0") if app else self.app.state.service.metrics
+        self.connections = Connections(Limits.of(self.settings), self.metrics)
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=1000)
+        self.port = self.listener.getsockname()[1]
+        self._server = Server(configure(self.app, self.connections, 5, loop), self.connections)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self.listener]})
+
+    def start(self) -> None:
+        self._thread.start()
+        wait_until(lambda: self._server.started)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+    def connect(self) -> socket.socket:
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    def exchange(self, *parts: bytes) -> bytes:
+        """Send bytes as they are, a read apart, and give all that comes until the service closes."""
+        with self.connect() as connection:
+            with suppress(OSError):  # it may close before it has all
+                for part in parts:
+                    connection.sendall(part)
+            return read_all(connection)
+
+    def count(self, reason: str) -> float:
+        """How many connections were closed for a reason."""
+        return self.metrics.connections_closed[reason]._value.get()
+
+
+@contextmanager
+def serving(loop: Any, app: ASGIApp | None = None, **settings: Any) -> Iterator[Serving]:
+    running = Serving(loop, app, **settings)
+    running.start()
+    yield running
+    running.stop()
+
+
+def read_all(connection: socket.socket) -> bytes:
+    received = b""
+    with suppress(ConnectionError):
+        while chunk := connection.recv(65536):
+            received += chunk
+    return received
+
+
+def head(start: str, *lines: str) -> bytes:
+    return "\r\n".join([f"{start} HTTP/1.1", HOST, *lines, "", ""]).encode("latin-1")
+
+
+def statuses(received: bytes) -> list[int]:
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+) ", received)]
+
+
+def codes(received: bytes) -> list[str]:
+    return [code.decode() for code in re.findall(rb'"code":"(\w+)"', received)]
