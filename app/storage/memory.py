@@ -122,16 +122,14 @@ class MemoryStore:
                 del self._leases[stream]
 
     def _is_kept(self, stream: str, token: int) -> bool:
-        lease, stored = self._lease(stream), self._streams.get(stream)
+        """Tell whether nobody has taken a lease since, be it ended or not."""
+        lease, stored = self._leases.get(stream), self._streams.get(stream)
         return lease.token == token if lease else stored is not None and stored.fence == token
 
     def _lease(self, stream: str) -> StoredLease | None:
         """Give the lease that stands now."""
         lease = self._leases.get(stream)
-        if lease is not None and lease.ends <= self._monotonic():
-            del self._leases[stream]
-            return None
-        return lease
+        return lease if lease is not None and lease.ends > self._monotonic() else None
 
     async def create(self, stream: str, snapshot: Snapshot, token: int = 0) -> bool:
         """Begin a stream."""

@@ -43,6 +43,8 @@ LEASE_LANES, LEASE_GROUP = 1, 4096
 # The server does nothing else while it answers one command, so big questions are put in parts.
 SEQS_PER_STEP = 256
 FIELDS_PER_STEP = 10_000
+# So long after the end of a lease its holder may still renew it, if nobody came since.
+KEPT_SECONDS = 60.0
 
 
 class RedisStore:
@@ -87,14 +89,14 @@ class RedisStore:
 
     async def acquire(self, stream: str, owner: str, seconds: float) -> int:
         """Lease a stream. Its token is waited for like an append, and with it what an earlier writer left unsure."""
-        reply = await self._change("acquire", stream, owner, _milliseconds(seconds))
+        reply = await self._change("acquire", stream, owner, _milliseconds(seconds), _milliseconds(KEPT_SECONDS))
         if _status(reply) == "held":
-            raise LeaseHeld(stream, max(0, reply[1]) / 1000)
+            raise LeaseHeld(stream, reply[1] / 1000)
         return int(reply[1])
 
     async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
         """Let leases end later, in one pipeline."""
-        script, given = self._script("renew"), (owner, _milliseconds(seconds))
+        script, given = self._script("renew"), (owner, _milliseconds(seconds + KEPT_SECONDS))
         parts = list(_parts(tokens.items(), self._servers.leases_together))
         calls = [
             self._leases.start(script, tuple(chain.from_iterable(map(_fence_keys, part))), *given, *_tokens(part))

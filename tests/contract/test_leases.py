@@ -138,13 +138,37 @@ async def test_renewal_keeps_others_out_and_names_what_is_lost(streams):
     assert await streams.renew("b", {"t": taken}, LONG) == Renewal(set(), set())
 
 
-async def test_a_lease_that_ended_is_renewed_if_nobody_came(streams):
-    token = await streams.acquire("s", "a", SHORT)
-    await insist(lambda: streams.acquire("gauge", "b", SHORT))
-    await asyncio.sleep(1.5 * SHORT)
-    assert await streams.renew("a", {"s": token}, LONG) == Renewal(set(), set())
+async def seen_to_end(store: Store, stream: str, owner: str) -> int:
+    """Lease a stream, and return when the lease has ended: one taken later by another has."""
+    token = await store.acquire(stream, owner, SHORT)
+    await store.acquire("gauge", owner, SHORT)
+    await insist(lambda: store.acquire("gauge", "another", SHORT))
+    return token
+
+
+@pytest.mark.parametrize(("stream", "seq"), [("s", 1), ("unborn", 0)])
+async def test_a_lease_that_ended_is_renewed_if_nobody_came(streams, stream, seq):
+    token = await seen_to_end(streams, stream, "a")
+    assert await streams.renew("a", {stream: token}, LONG) == Renewal(set(), set())
     with pytest.raises(LeaseHeld):
-        await streams.acquire("s", "b", LONG)
+        await streams.acquire(stream, "b", LONG)
+    await streams.create(stream, START, token)
+    await streams.append(stream, Position(seq, 0), one(seq + 1), {}, token)
+
+
+@pytest.mark.parametrize("stream", ["s", "unborn"])
+async def test_a_lease_that_ended_is_lost_if_somebody_came(streams, stream):
+    token = await seen_to_end(streams, stream, "a")
+    other = await streams.acquire(stream, "b", SHORT)
+    assert await streams.renew("a", {stream: token}, LONG) == Renewal({stream}, set())
+    await streams.create(stream, START, other)
+    await streams.delete(stream, other)
+    assert await streams.renew("a", {stream: token}, LONG) == Renewal({stream}, set())
+
+
+async def test_a_lease_that_ended_keeps_nobody_out(streams):
+    await seen_to_end(streams, "unborn", "a")
+    assert await streams.acquire("unborn", "b", LONG) > 0
 
 
 async def test_many_leases_are_renewed_and_released_together(streams):

@@ -1,11 +1,13 @@
--- Lease a stream unless another holds it; it need not exist. ARGV: owner, milliseconds
+-- Lease a stream unless another holds it; it need not exist. The key outlives the lease, so that a renewal that comes late
+-- finds whether anybody came since. ARGV: owner, milliseconds, milliseconds for which the key outlives it
 local meta, lease = KEYS[1], KEYS[6]
-local owner, milliseconds = unpack(ARGV)
+local owner, milliseconds, kept = unpack(ARGV)
 
 local holder, token = unpack(redis.call('HMGET', lease, 'owner', 'token'))
-if holder and holder ~= owner then
+local left = redis.call('PTTL', lease) - kept
+if holder and holder ~= owner and left > 0 then
   redis.pcall('HSET', lease, 'wanted', 1) -- the holder may leave it; a full server forgets to ask
-  return {'held', redis.call('PTTL', lease)}
+  return {'held', left}
 end
 local head, fence = unpack(redis.call('HMGET', meta, 'head', 'fence'))
 local seconds, microseconds = unpack(redis.call('TIME'))
@@ -15,7 +17,7 @@ newest = string.format('%.0f', newest)
 -- A full server lets a script write once it has removed something: without this nothing could be deleted there.
 redis.call('UNLINK', lease)
 redis.call('HSET', lease, 'owner', owner, 'token', newest)
-redis.call('PEXPIRE', lease, milliseconds)
+redis.call('PEXPIRE', lease, milliseconds + kept)
 if head then
   redis.call('HSET', meta, 'fence', newest)
 end

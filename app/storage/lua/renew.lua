@@ -1,6 +1,6 @@
 -- Let leases end later, also ones that have ended if nobody came since.
 -- Gives the places of those that are lost, and of those that others have asked for.
--- KEYS: meta, lease, meta, lease, ... ARGV: owner, milliseconds, token, token, ...
+-- KEYS: meta, lease, meta, lease, ... ARGV: owner, milliseconds until the keys go, token, token, ...
 local owner, milliseconds = unpack(ARGV, 1, 2)
 
 local function is_free(meta, lease, token)
