@@ -1,8 +1,7 @@
 """The app: the one place that puts the concrete objects together."""
 
-import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +16,16 @@ from app.api.requests import Logged
 from app.api.routing import Route, components
 from app.api.schemas import DOCUMENTED
 from app.api.service import Service
+from app.api.starting import Starting
 from app.build import installed_version
 from app.metrics import Metrics
 from app.security import KeyFile, KeyRing, KeyWatch
 from app.settings import Settings
 from app.storage import open_store
-from app.storage.base import Store, StoreUnavailable
+from app.storage.base import Store
 from app.streams.clock import Clock
 from app.streams.registry import Registry
 from app.streams.snapshotter import Snapshotter
-
-logger = logging.getLogger(__name__)
 
 # FastAPI would look for OpenTelemetry's providers at every request: /metrics says it all
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
@@ -50,6 +48,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     )
     app.state.service = service
     app.state.assets = page.read_assets()
+    app.state.starting = Starting(service, clock)
     app.state.snapshotter = Snapshotter(registry, clock)
     app.router.routes[:0] = ROUTES  # first, so that the busiest are found first
     metrics.know_routes((route.path, method) for route in ROUTES for method in route.methods or ())
@@ -71,8 +70,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     snapshotter: Snapshotter = app.state.snapshotter
     leases = service.registry.leases
-    await service.store.open()
-    await warn(service.store)
+    starting: Starting = app.state.starting
+    await starting.start()
     leases.start()
     snapshotter.start()
     if service.key_watch:
@@ -83,17 +82,11 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.stop_soon()
         if service.key_watch:
             await service.key_watch.stop()
+        await starting.stop()
         await snapshotter.stop()
         await service.registry.stop()
         await leases.stop()
         await service.store.close()
-
-
-async def warn(store: Store) -> None:
-    """Say at once in what way the store is not set up to keep what is promised."""
-    with suppress(StoreUnavailable):  # /readyz says it
-        for warning in await store.check():
-            logger.warning("%s", warning)
 
 
 class ItanApp(FastAPI):

@@ -23,10 +23,15 @@ async def get_livez(_: Request) -> Response:
 
 
 async def get_readyz(request: Request) -> Response:
-    """Say whether to send requests here: also while the store is down, since reads go on; not while shutting down."""
+    """Say whether to send requests here: not before the store was reached once, nor while shutting down.
+
+    A store that is down later is only told: reads go on.
+    """
     service = service_of(request)
     if service.is_stopping:
         return answer(Health("stopping", reason="the service is shutting down"), 503)
+    if service.start_failure is not None:
+        return answer(Health("starting", "unavailable", service.start_failure), 503)
     health = await health_of(service.store)
     health.warnings += service.key_watch.warnings if service.key_watch else []
     return answer(health)

@@ -24,6 +24,8 @@ class Service:
     registry: Registry
     metrics: Metrics
     is_stopping: bool = False
+    start_failure: str | None = None
+    """Why the store could not be opened so far."""
 
     def stop_soon(self) -> None:
         """Turn unready, and let those who watch a stream go."""

@@ -20,6 +20,7 @@ from app.storage.base import (
     Snapshot,
     StaleWriter,
     StoreCorrupt,
+    StoreUnavailable,
     StreamNotFound,
     StreamSize,
     check_append,
@@ -31,9 +32,9 @@ from app.storage.base import (
     possible_seqs,
 )
 from app.storage.keys import STREAMS, stream_keys
-from app.storage.redis_pipe import RedisPipe, Script, read_script, wrap_error
+from app.storage.redis_pipe import Exchange, RedisPipe, Script, read_script, wrap_error, wrap_refusal
 from app.storage.redis_promise import find_faults, waits_for
-from app.storage.redis_servers import servers_of
+from app.storage.redis_servers import Words, servers_of
 
 # A single lane makes waiting appends share a pipeline; others may be long, so they pass each other.
 APPEND_LANES, APPEND_GROUP = 1, 128
@@ -54,10 +55,12 @@ class RedisStore:
 
     def __init__(self, url: str, durability: Durability = Durability.PROCESS) -> None:
         self._servers, self._durability = servers_of(url), durability
-        self._appends = RedisPipe(self._servers.exchange_short, APPEND_LANES, APPEND_GROUP)
-        self._changes = RedisPipe(self._servers.exchange, CHANGE_LANES, CHANGE_GROUP)
-        self._leases = RedisPipe(self._servers.exchange, LEASE_LANES, LEASE_GROUP)
-        self._others = RedisPipe(self._servers.exchange, OTHER_LANES, OTHER_GROUP)
+        self._unopened: str | None = "Redis: not opened yet"
+        self._appends = RedisPipe(self._once_open(self._servers.exchange_short), APPEND_LANES, APPEND_GROUP)
+        exchange = self._once_open(self._servers.exchange)
+        self._changes = RedisPipe(exchange, CHANGE_LANES, CHANGE_GROUP)
+        self._leases = RedisPipe(exchange, LEASE_LANES, LEASE_GROUP)
+        self._others = RedisPipe(exchange, OTHER_LANES, OTHER_GROUP)
         self._scripts: dict[str, Script] = {}
 
     @property
@@ -66,13 +69,29 @@ class RedisStore:
         return self._servers.backoff.retries
 
     async def open(self) -> None:
-        """Make sure that the servers answer, and learn how they can be made to keep what is written."""
+        """Make sure that the servers answer, and learn how they can be made to keep what is written.
+
+        StoreUnavailable while they cannot serve yet, another StoreError for what stays so until somebody mends it.
+        """
         try:
             await self._servers.open()
             waits = await waits_for(self._servers, self._durability)
         except Exception as error:
-            raise wrap_error(error) from error
+            refusal = wrap_refusal(error)
+            self._unopened = str(refusal)
+            raise refusal from error
         self._appends.waits = self._changes.waits = waits
+        self._unopened = None
+
+    def _once_open(self, exchange: Exchange) -> Exchange:
+        """Send nothing before it is known how the servers keep what is written."""
+
+        async def send(commands: Sequence[Words], waits: Sequence[Words]) -> list[Any]:
+            if self._unopened is not None:
+                raise StoreUnavailable(self._unopened)
+            return await exchange(commands, waits)
+
+        return send
 
     async def close(self) -> None:
         """Wait for answers and close the connections."""

@@ -7,8 +7,16 @@ from hashlib import sha1
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from redis.exceptions import (
+    AuthenticationError,
+    AuthorizationError,
+    NoPermissionError,
+    NoScriptError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+)
 from redis.exceptions import ConnectionError as DisconnectedError
-from redis.exceptions import NoScriptError, RedisClusterException, RedisError, ResponseError
 
 from app.storage.base import StoreCorrupt, StoreError, StoreUnavailable
 from app.storage.redis_servers import Words
@@ -131,6 +139,18 @@ def wrap_error(error: Exception) -> Exception:
     if code == "WRONGTYPE":
         return StoreCorrupt(None, f"Redis: {error}")
     return StoreError(f"Redis: {error}")
+
+
+def wrap_refusal(error: Exception) -> Exception:
+    """Turn the driver's errors at the start into the store's: keys and kinds of servers do not mend themselves."""
+    cause: BaseException | None = error
+    while cause is not None:  # a Cluster's client wraps what its nodes said
+        if isinstance(cause, (AuthenticationError, AuthorizationError, NoPermissionError)):
+            return StoreError(f"Redis refuses the user or the password: {cause}")
+        if isinstance(cause, ResponseError) and "cluster support disabled" in str(cause):
+            return StoreError("Redis: this is no node of a Cluster: the URL of a single server is redis://host:port")
+        cause = cause.__cause__ or cause.__context__
+    return wrap_error(error)
 
 
 def _resolve(future: "asyncio.Future[Any]", answer: Any) -> None:

@@ -5,7 +5,7 @@ from itertools import chain
 
 from redis.exceptions import ResponseError
 
-from app.storage.base import Durability
+from app.storage.base import Durability, StoreUnavailable
 from app.storage.redis_servers import Info, Servers, Words
 
 
@@ -57,7 +57,9 @@ async def knows_waitaof(servers: Servers) -> bool:
     """Ask for a command that came with version 7.2."""
     try:
         await servers.ask("WAITAOF", 0, 0, 1)
-    except ResponseError:
+    except ResponseError as error:
+        if "replica" in str(error):
+            raise StoreUnavailable(f"Redis: {error}") from error
         return False
     return True
 

@@ -17,7 +17,7 @@ from redis.exceptions import ConnectionError as DisconnectedError
 from redis.exceptions import MovedError, RedisClusterException
 from redis.exceptions import TimeoutError as SilentError
 
-from app.storage.base import StoreUnavailable
+from app.storage.base import StoreError, StoreUnavailable
 from app.storage.redis_line import RedisLine
 
 # A verb waits for at most about (retries + 1) times the socket timeout; both can be set in the URL's query.
@@ -29,6 +29,11 @@ PAUSE_SECONDS = 0.2
 UNREACHED = (DisconnectedError, SilentError, OSError)
 ELSEWHERE = (*UNREACHED, MovedError)
 PORTS = {"sentinel": 26379, "cluster": 6379}
+# What one server may turn out to be, though the URL does not say so.
+MODES = {
+    "sentinel": "a Sentinel: its URL is redis+sentinel://host:port/name",
+    "cluster": "a node of a Cluster: its URL is redis+cluster://host:port",
+}
 
 Words = tuple[Any, ...]
 Info = Mapping[str, Any]
@@ -139,8 +144,12 @@ class OneServer:
         self._line = RedisLine(client.connection_pool, self.timeout_seconds, RETRIES, self.backoff)
 
     async def open(self) -> None:
-        """Make sure that the server answers."""
+        """Make sure that the server answers, and that it is of the kind that the URL says."""
         await self.ask("PING")
+        about = await self.ask("INFO", "server")
+        mode = about.get("redis_mode", about.get("server_mode"))  # Redis', Valkey's
+        if mode in MODES:
+            raise StoreError(f"Redis: this is {MODES[mode]}")
 
     async def close(self) -> None:
         """Close all connections."""
@@ -203,8 +212,9 @@ class Cluster:
         self._nodes = self._client.nodes_manager
 
     async def open(self) -> None:
-        """Find all nodes, by one that answers."""
+        """Find all nodes, by one that answers, and make sure that one can serve."""
         await self._nodes.initialize()
+        await self.ask("PING")
 
     async def close(self) -> None:
         """Close all connections."""

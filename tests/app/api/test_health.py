@@ -1,6 +1,10 @@
-from app.storage.base import StoreUnavailable
+import asyncio
+
+import pytest
+
+from app.storage.base import StoreError, StoreUnavailable
 from app.storage.memory import MemoryStore
-from tests.app.harness import DisturbedStore, Service, raising
+from tests.app.harness import DisturbedStore, FakeClock, Service, raising
 
 
 async def test_probes_answer(service):
@@ -18,6 +22,43 @@ async def test_ready_while_the_store_is_down():
         assert (ready["status"], ready["store"], ready["reason"]) == ("ready", "unavailable", "no route to host")
         assert (await service.accepted("GET", "/livez"))["status"] == "alive"
         del store.before["*"]
+
+
+class QuickClock(FakeClock):
+    """Sleeps no longer than others need for a turn."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+
+
+async def turns() -> None:
+    """Let all others go on for a while."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_unready_until_the_store_can_be_opened():
+    store = DisturbedStore(MemoryStore())
+    store.before["open"] = raising(StoreUnavailable("still loading"))
+    async with Service(store, QuickClock()) as service:
+        answer = await service.http.get("/readyz")
+        assert (answer.status_code, answer.json()["status"]) == (503, "starting")
+        assert answer.json()["reason"] == "still loading"
+        assert (await service.accepted("GET", "/livez"))["status"] == "alive"
+        store.before["open"] = raising(StoreError("a wrong password by now"))
+        await turns()
+        answer = await service.http.get("/readyz")
+        assert (answer.status_code, answer.json()["reason"]) == (503, "a wrong password by now")
+        del store.before["open"]
+        await turns()
+        assert (await service.accepted("GET", "/readyz"))["status"] == "ready"
+
+
+async def test_what_does_not_pass_ends_the_start():
+    store = DisturbedStore(MemoryStore())
+    store.before["open"] = raising(StoreError("a wrong password"))
+    with pytest.raises(StoreError, match="password"):
+        await Service(store).__aenter__()
 
 
 async def test_not_ready_while_shutting_down(service):
