@@ -1,4 +1,4 @@
-"""`itan bench`: the paper's experiments, today's peers, and CPU per sample and per request."""
+"""`itan bench`: the paper's experiments, today's peers, public benchmarks, and CPU per sample and per request."""
 
 import json
 import os
@@ -84,6 +84,48 @@ def peers(
         print(json.dumps({"results": [result.to_dict() for result in results], "notes": notes}, indent=2))
     else:
         _show(tables, as_json)
+
+
+@bench.command()
+def everyday(
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only this situation; may be given more than once.", show_default=False)
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many streams of each situation.")] = 3,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first stream.")] = 0,
+    peers: Annotated[bool, typer.Option(help="Run the peers too.")] = True,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Run situations of every day in raw units: recall, false alarms, storms, delay and cost, beside simple peers."""
+    from bench.everyday.run import run, table_of
+    from bench.everyday.situation import SITUATIONS
+
+    if unknown := [name for name in only or () if name not in SITUATIONS]:
+        raise fail(f"no situation is called {unknown[0]!r}; there are: {', '.join(SITUATIONS)}", MISUSED)
+    chosen = range(first_seed, first_seed + seeds)
+    results = list(run(only or SITUATIONS, chosen, peers=peers, jobs=jobs))
+    if as_json:
+        print(json.dumps({"results": [result.to_dict() for result in results]}, indent=2))
+    else:
+        _show([table_of(results)], as_json)
+
+
+@bench.command()
+def nab(
+    folder: Annotated[Path, typer.Argument(help="A checkout of github.com/numenta/NAB.", exists=True, file_okay=False)],
+    as_json: AsJson = False,
+    quick: Quick = False,
+) -> None:
+    """Run the Numenta Anomaly Benchmark on our detector, and check the scorer on the published results."""
+    from bench.nab.run import run
+
+    try:
+        tables = run(folder, limit=1 if quick else None)
+    except (OSError, KeyError, ValueError) as error:
+        raise fail(f"{folder} is not a checkout of the benchmark: {error}", MISUSED) from error
+    _show(tables, as_json)
+    _finish(tables, [], as_json)
 
 
 @bench.command()

@@ -1,0 +1,205 @@
+"""The everyday situations: what they promise of themselves, how decisions are judged, and the command."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import app
+from bench.everyday import run as everyday
+from bench.everyday.deciders import OURS, PEERS, Contender, Decisions
+from bench.everyday.judge import START, judge
+from bench.everyday.labelled import dismissals, flagged_rows, incidents
+from bench.everyday.run import decide, due, run, run_one, table_of
+from bench.everyday.situation import DELAY, NEVER, SITUATIONS, Labels, Situation, some_rows, spread
+from core.arrays import BoolArray, FloatArray
+
+NAMES = list(SITUATIONS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_situation_repeats_and_tells_its_truth(name: str) -> None:
+    first, again, other = (SITUATIONS[name](np.random.default_rng([seed, 0])) for seed in (0, 0, 1))
+    n = len(first.X)
+    assert np.array_equal(first.X, again.X, equal_nan=True)
+    assert not np.array_equal(first.X, other.X, equal_nan=True)
+    assert first.anomalous.shape == (n,)
+    assert first.anomalous.dtype == bool
+    assert not np.isinf(first.X).any()
+    assert not np.isnan(first.X).all(1).any()
+    assert not first.anomalous[: START + 200].any()
+    assert first.anomalous.mean() < 0.25
+    assert SITUATIONS[name].__doc__
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(NAMES) >= 50
+    assert len({re.sub(r"[^a-z]", "", name) for name in NAMES}) == len(NAMES)
+
+
+def test_single_anomalies_lie_apart() -> None:
+    rows = spread(np.random.default_rng(0), 200, 500, 3000)
+    assert len(rows) == 200
+    assert (np.diff(rows) >= 8).all()
+    assert rows.min() >= 500
+    assert rows.max() < 3000
+
+
+def decisions(n: int, flags: list[int], anomalies: list[int]) -> tuple[FloatArray, BoolArray, BoolArray]:
+    flagged, anomalous = np.zeros(START + n, bool), np.zeros(START + n, bool)
+    flagged[START + np.array(flags, int)], anomalous[START + np.array(anomalies, int)] = True, True
+    return np.where(anomalous, 2.0, np.where(flagged, 1.0, 0.0)), flagged, anomalous
+
+
+def test_judgement_of_a_stretch_found_late_and_a_storm() -> None:
+    result = judge(*decisions(1000, [12, 13, 500, 501, 599, 620], [10, 11, 12, 13]))
+    assert result.recall == 0.5
+    assert result.found == 1.0
+    assert result.delay == 2.0
+    assert result.storm == 3
+    assert result.false_share == pytest.approx(4 / 996)
+    assert result.cost == pytest.approx((4 + 2) / 10)
+    assert result.best_cost == 0.0
+    assert result.auc == 1.0
+
+
+def test_judgement_where_nothing_happens() -> None:
+    result = judge(*decisions(500, [3], []))
+    assert (result.recall, result.found, result.delay, result.auc) == (None, None, None, None)
+    assert result.cost == pytest.approx(1 / 5)
+
+
+def test_flagging_nothing_costs_one_and_rows_of_the_warm_up_do_not_count() -> None:
+    score, flagged, anomalous = decisions(1000, [], list(range(0, 1000, 50)))
+    flagged[:START] = True
+    assert judge(score, flagged, anomalous).cost == 1.0
+
+
+def test_a_score_that_is_not_there_ranks_lowest() -> None:
+    score, flagged, anomalous = decisions(100, [], [50])
+    score[:-40] = np.nan
+    assert judge(score, flagged, anomalous).auc == pytest.approx((100 - 40 - 1) / 2 / 99)
+
+
+def test_a_fifth_of_the_rows_is_labelled_late() -> None:
+    anomalous = np.zeros(3000, bool)
+    labels = some_rows(np.random.default_rng(0), anomalous, wrong=0.2)
+    given = labels.due != NEVER
+    assert 0.17 < given.mean() < 0.23
+    assert (labels.due[given] - np.flatnonzero(given) == DELAY).all()
+    assert 0.17 < labels.said.mean() < 0.23
+
+
+def test_labels_of_an_incident_come_at_once_and_alone() -> None:
+    anomalous = np.zeros(1000, bool)
+    anomalous[100:110] = True
+    labels = incidents(np.random.default_rng(0), anomalous)
+    assert np.flatnonzero(labels.due != NEVER).tolist() == list(range(100, 110))
+    assert set(labels.due[100:110].tolist()) == {110 + DELAY}
+
+
+def test_only_flagged_rows_are_labelled_and_only_once() -> None:
+    anomalous = np.zeros(1000, bool)
+    flagged, given = np.zeros(1000, bool), np.zeros(1000, bool)
+    flagged[[3, 7]], given[7] = True, True
+    labels = flagged_rows(np.random.default_rng(0), anomalous)
+    assert due(labels, 3 + DELAY, flagged, given).tolist() == []
+    assert due(labels, 4 + DELAY, flagged, given).tolist() == [3]
+    anomalous[3] = True
+    assert due(dismissals(np.random.default_rng(0), anomalous), 1000, flagged, given).tolist() == []
+
+
+class Recorder:
+    """Notes what it is given."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+        self.labels: list[tuple[int, int, bool]] = []
+
+    def decide(self, X: FloatArray) -> Decisions:
+        self.seen += X[:, 0].astype(int).tolist()
+        return Decisions(X[:, 0], np.zeros(len(X), bool))
+
+    def label(self, rows: FloatArray, said: BoolArray) -> None:
+        self.labels += [(len(self.seen), int(row), bool(s)) for row, s in zip(rows, said, strict=True)]
+
+
+def test_no_label_comes_before_it_is_due_nor_twice() -> None:
+    n = 400
+    truth = np.arange(n) % 7 == 0
+    chosen = Situation(np.arange(n, dtype=float)[:, None], truth)
+    recorder = Recorder()
+    score = decide(recorder, chosen, Labels(np.arange(n) + 60, truth)).score
+    assert recorder.seen == list(range(n))
+    assert np.array_equal(score, chosen.X[:, 0])
+    assert all(now > row + 60 for now, row, _ in recorder.labels)
+    assert [row for _, row, _ in recorder.labels] == list(range(n - 50 - 60))
+    assert all(said == truth[row] for _, row, said in recorder.labels)
+
+
+@pytest.fixture(params=[OURS, *PEERS], ids=lambda c: c.name)
+def contender(request: pytest.FixtureRequest) -> Contender:
+    chosen: Contender = request.param
+    if not chosen.present:
+        pytest.skip(f"{chosen.module}, of the group bench, is not installed")
+    return chosen
+
+
+def test_each_finds_a_gross_spike_and_does_not_look_ahead(contender: Contender) -> None:
+    X = np.random.default_rng(0).normal(50, 3, (400, 2))
+    X[300] = 120.0
+    X[100, 0] = np.nan
+    changed = X.copy()
+    changed[350:] += 40
+    truth = np.arange(400) == 300
+    first, other = (decide(contender.make(2, {}), Situation(Z, truth), None) for Z in (X, changed))
+    assert first.flagged[300]
+    assert first.flagged[200:300].mean() <= 0.1
+    assert np.array_equal(first.score[:350], other.score[:350], equal_nan=True)
+    assert np.array_equal(first.flagged[:350], other.flagged[:350])
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two small situations, and ours alone."""
+
+    def small(rng: np.random.Generator) -> Situation:
+        return Situation(rng.normal(size=(300, 1)), np.arange(300) == 280)
+
+    monkeypatch.setattr(everyday, "SITUATIONS", {"one": small, "two": small})
+    monkeypatch.setattr(everyday, "PEERS", ())
+
+
+@pytest.mark.usefixtures("short")
+def test_results_do_not_depend_on_the_number_of_processes() -> None:
+    alone = list(run(["one", "two"], [0, 1]))
+    assert [r.to_dict() for task in [("one", 0, True), ("one", 1, True)] for r in run_one(task)] == [
+        r.to_dict() for r in alone[:4]
+    ]
+    assert [(r.situation, r.seed, r.labels) for r in alone][:3] == [
+        ("one", 0, "none"),
+        ("one", 0, "labels"),
+        ("one", 1, "none"),
+    ]
+
+
+@pytest.mark.usefixtures("short")
+def test_the_table_ends_with_the_mean() -> None:
+    table = table_of(list(run(["one", "two"], [0, 1])))
+    assert [row["situation"] for row in table.rows] == ["one", "two", "mean"]
+    costs = [row["cost ITAN, none"] for row in table.rows]
+    assert costs[2] == pytest.approx((costs[0] + costs[1]) / 2)  # type: ignore[operator]
+    assert "ITAN, labels" in table.to_markdown()
+
+
+def test_the_command_runs_what_is_asked_for() -> None:
+    words = ["bench", "everyday", "--only", "flat", "--seeds", "1", "--first-seed", "5", "--no-peers", "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    results = json.loads(done.stdout)["results"]
+    assert [(r["situation"], r["seed"], r["labels"]) for r in results] == [("flat", 5, "none"), ("flat", 5, "labels")]
+    unknown = CliRunner().invoke(app, ["bench", "everyday", "--only", "sunny"])
+    assert unknown.exit_code == 2
+    assert "sunny" in unknown.output
