@@ -1,4 +1,4 @@
-"""The live page: built files, the same for everybody; what they show they read like any client."""
+"""The pages: built files, the same for everybody; what they show they read like any client."""
 
 import hashlib
 import logging
@@ -10,12 +10,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.routing import Route, operation
+from app.api.routing import JSON, Answer, Operation, Route
 
 FOLDER = Path(__file__).parents[1] / "ui" / "dist"
 INDEX = "index.html"
+DOCS = "docs.html"
 HTML = "text/html"
 MEDIA = {".html": HTML, ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+NOT_BUILT = "the page was not built into this installation: see app/ui"
 HEADERS = {
     "Content-Security-Policy": "; ".join(
         (
@@ -70,7 +72,17 @@ def asset(body: bytes, media: str) -> Asset:
 
 async def get_page(request: Request) -> Response:
     """Give the live page."""
-    return found(request, INDEX, "the live page was not built into this installation: see app/ui")
+    return found(request, INDEX, NOT_BUILT)
+
+
+async def get_docs(request: Request) -> Response:
+    """Give the page that shows the interface."""
+    return found(request, DOCS, NOT_BUILT)
+
+
+async def get_openapi(request: Request) -> Response:
+    """Give the interface to programs."""
+    return cast(Asset, request.app.state.openapi).answer(request)
 
 
 async def get_asset(request: Request) -> Response:
@@ -87,15 +99,64 @@ def found(request: Request, name: str, otherwise: str) -> Response:
 
 
 TEXT = {"type": "string"}
+CACHED = {"ETag": (TEXT, "changes with the file")}
+ASKED_WITH = {"If-None-Match": (TEXT, "the ETag of the copy at hand")}
+UNCHANGED = Answer(description="The copy at hand is good", headers=CACHED)
 ROUTES = [
-    Route("GET", "/", get_page, summary="See the live page", operation=operation(answer={HTML: TEXT})),
+    Route(
+        "GET",
+        "/",
+        get_page,
+        Operation(
+            id="get_page",
+            tag="page",
+            summary="See the live page",
+            headers=ASKED_WITH,
+            answers={200: Answer({HTML: TEXT}, headers=CACHED), 304: UNCHANGED},
+            problems=("not_found",),
+            reads_query=False,
+        ),
+    ),
+    Route(
+        "GET",
+        "/docs",
+        get_docs,
+        Operation(
+            id="get_docs",
+            tag="page",
+            summary="Read about the interface, and try it",
+            headers=ASKED_WITH,
+            answers={200: Answer({HTML: TEXT}, headers=CACHED), 304: UNCHANGED},
+            problems=("not_found",),
+            reads_query=False,
+        ),
+    ),
+    Route(
+        "GET",
+        "/openapi.json",
+        get_openapi,
+        Operation(
+            id="get_openapi",
+            tag="page",
+            summary="Get this document",
+            headers=ASKED_WITH,
+            answers={200: Answer({JSON: {"type": "object"}}, headers=CACHED), 304: UNCHANGED},
+            reads_query=False,
+        ),
+    ),
     Route(
         "GET",
         "/ui/{file}",
         get_asset,
-        summary="Get a file of the live page",
-        operation=operation(
-            path={"file": (TEXT, "its name")}, answer={media: TEXT for media in MEDIA.values() if media != HTML}
+        Operation(
+            id="get_page_file",
+            tag="page",
+            summary="Get a file of the live page",
+            path={"file": ({"type": "string", "examples": ["app.js"]}, "its name")},
+            headers=ASKED_WITH,
+            answers={200: Answer(dict.fromkeys(MEDIA.values(), TEXT), headers=CACHED), 304: UNCHANGED},
+            problems=("not_found",),
+            reads_query=False,
         ),
     ),
 ]

@@ -27,11 +27,14 @@ def test_the_lock_file_pins_every_package_by_hash_and_names_no_registry() -> Non
     assert not any("resolved" in package for package in packages.values())
 
 
-def test_the_page_loads_nothing_but_its_own_files() -> None:
-    page = (UI / "dist" / "index.html").read_text()
-    loaded = re.findall(r'(?:src|href)="([^"]*)"', page)
-    assert sorted(Path(name).name for name in loaded) == sorted(contents(UI / "dist").keys() - {"index.html"})
-    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", page)
+def test_the_pages_load_nothing_but_their_own_files() -> None:
+    files = contents(UI / "dist").keys()
+    loaded = set[str]()
+    for page in ("index.html", "docs.html"):
+        text = (UI / "dist" / page).read_text()
+        loaded |= {name for name in re.findall(r'(?:src|href)="([^"]*)"', text) if name != "openapi.json"}
+        assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=", text)
+    assert loaded == {f"ui/{name}" for name in files if not name.endswith((".html", ".txt"))}
 
 
 def contents(folder: Path) -> dict[str, bytes]:
