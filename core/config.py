@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
+from core.checks import Flag, Name, Number, OneOf, Whole
 from core.errors import InvalidConfig
 from core.kinds import KINDS
 
@@ -11,8 +12,17 @@ MAX_FEATURES: Final = 256
 MAX_NAME_LENGTH: Final = 128
 DIAGONAL_ABOVE: Final = 64
 
+N_FEATURES: Final = Whole(1, MAX_FEATURES)
+NAME: Final = Name(MAX_NAME_LENGTH)
+KIND: Final = OneOf(*KINDS)
+LOCATION: Final = Number(-1e300, 1e300)
+SCALE: Final = Number(1e-150, 1e150)
+DENSITY: Final = Number(0.0, 1e6, above=True)
+THRESHOLD_VALUE: Final = Number(-1e300, 1e300)
+HALF_LIFE: Final = Number(1.0, 1e12)
+
 _FROM_PROFILE: Final[Any] = None
-_PROFILES: Final[dict[str, dict[str, Any]]] = {
+PROFILES: Final[dict[str, dict[str, Any]]] = {
     "default": {
         "learn_from": "all",
         "scaling": "auto",
@@ -40,6 +50,7 @@ _PROFILES: Final[dict[str, dict[str, Any]]] = {
         "threshold": "ogd",
     },
 }
+PROFILE: Final = OneOf(*PROFILES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +113,12 @@ class DetectorConfig:
 
     def __post_init__(self) -> None:
         """Validate what was given, then fill in the profile."""
-        self._settle("profile", _one_of(*_PROFILES))
+        self._settle("profile", PROFILE)
         self._settle_features()
         for field, value in self._defaults().items():
             if getattr(self, field) is None:
                 object.__setattr__(self, field, value)
-        for field, check in _CHECKS.items():
+        for field, check in CHECKS.items():
             self._settle(field, check)
         self._settle_scaling()
         self._settle_threshold()
@@ -124,17 +135,17 @@ class DetectorConfig:
             if self.n_features is not None and self.n_features != len(self.features):
                 raise InvalidConfig("n_features", self.n_features, f"{len(self.features)}, the number of features")
             object.__setattr__(self, "n_features", len(self.features))
-        self._settle("n_features", _integer(1, MAX_FEATURES))
+        self._settle("n_features", N_FEATURES)
         for i, kind in enumerate(self.kinds):
             if self.profile == "paper" and kind != "gaussian":
                 raise InvalidConfig(f"features[{i}].kind", kind, "'gaussian' under the profile 'paper'")
 
     def _defaults(self) -> dict[str, Any]:
         family = "gaussian_diagonal" if self.n_features > DIAGONAL_ABOVE and self.profile == "default" else "gaussian"
-        return _PROFILES[self.profile] | {"family": family, "warmup": self._default_warmup()}
+        return PROFILES[self.profile] | {"family": family, "warmup": self._default_warmup()}
 
     def _default_warmup(self) -> int:
-        scaling = _PROFILES[self.profile]["scaling"] if self.scaling is None else self.scaling
+        scaling = PROFILES[self.profile]["scaling"] if self.scaling is None else self.scaling
         return max(32, min(2 * self.n_features, 64)) if scaling == "auto" else 0
 
     def _settle_scaling(self) -> None:
@@ -147,14 +158,14 @@ class DetectorConfig:
 
     def _settle_threshold(self) -> None:
         if self.threshold == "fixed":
-            self._settle("threshold_value", _number(-1e300, 1e300))
+            self._settle("threshold_value", THRESHOLD_VALUE)
         elif self.threshold_value is not None:
             raise InvalidConfig("threshold_value", self.threshold_value, "left out unless threshold is 'fixed'")
 
     def _settle_half_life(self) -> None:
         for field in ("half_life_samples", "half_life_seconds"):
             if getattr(self, field) is not None:
-                self._settle(field, _number(1.0, 1e12))
+                self._settle(field, HALF_LIFE)
         if self.half_life_samples is not None and self.half_life_seconds is not None:
             raise InvalidConfig("half_life_seconds", self.half_life_seconds, "left out beside half_life_samples")
 
@@ -190,40 +201,6 @@ class DetectorConfig:
         return plain
 
 
-def _one_of(*allowed: str) -> Callable[[str, Any], str]:
-    def check(field: str, value: Any) -> str:
-        if not isinstance(value, str) or value not in allowed:
-            raise InvalidConfig(field, value, "one of " + ", ".join(allowed))
-        return value
-
-    return check
-
-
-def _integer(low: int, high: int) -> Callable[[str, Any], int]:
-    def check(field: str, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise InvalidConfig(field, value, f"a whole number from {low} to {high}")
-        return value
-
-    return check
-
-
-def _number(low: float, high: float, *, above: bool = False) -> Callable[[str, Any], float]:
-    def check(field: str, value: Any) -> float:
-        numeric = isinstance(value, int | float) and not isinstance(value, bool)
-        if not numeric or not low <= value <= high or (above and value == low):
-            raise InvalidConfig(field, value, f"a number {'above' if above else 'from'} {low:g} to {high:g}")
-        return float(value)
-
-    return check
-
-
-def _boolean(field: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidConfig(field, value, "true or false")
-    return value
-
-
 def _scaling(field: str, value: Any) -> Any:
     if isinstance(value, AffineScaling | Mapping) or value in ("auto", "none"):
         return value
@@ -235,8 +212,8 @@ def _affine(value: Any, kinds: tuple[str, ...]) -> AffineScaling:
         value = asdict(value)
     if set(value) != {"location", "scale"}:
         raise InvalidConfig("scaling", dict(value), "'auto', 'none' or {location, scale}")
-    location = _row("scaling.location", value["location"], len(kinds), _number(-1e300, 1e300))
-    scale = _row("scaling.scale", value["scale"], len(kinds), _number(1e-150, 1e150))
+    location = _row("scaling.location", value["location"], len(kinds), LOCATION)
+    scale = _row("scaling.scale", value["scale"], len(kinds), SCALE)
     for i, kind in enumerate(kinds):
         if location[i] != 0 and not KINDS[kind].located:
             raise InvalidConfig(f"scaling.location[{i}]", location[i], f"0 for a feature of kind {kind}")
@@ -252,7 +229,7 @@ def _row(field: str, value: Any, length: int, check: Callable[[str, Any], float]
 
 
 def _range(field: str, value: Any) -> tuple[float, float]:
-    low, high = _row(field, value, 2, _number(0.0, 1e6, above=True))
+    low, high = _row(field, value, 2, DENSITY)
     if not low < high:
         raise InvalidConfig(field, value, "two densities, the lower one first")
     return low, high
@@ -274,34 +251,28 @@ def _feature(field: str, value: Any) -> Feature:
         value = asdict(value)
     if not isinstance(value, Mapping) or "name" not in value or not set(value) <= {"name", "kind"}:
         raise InvalidConfig(field, value, "an object with name and, if wanted, kind")
-    kind = _one_of(*KINDS)(f"{field}.kind", value.get("kind", "gaussian"))
-    return Feature(_name(f"{field}.name", value["name"]), kind)
+    kind = KIND(f"{field}.kind", value.get("kind", "gaussian"))
+    return Feature(NAME(f"{field}.name", value["name"]), kind)
 
 
-def _name(field: str, value: Any) -> str:
-    if not isinstance(value, str) or not 1 <= len(value) <= MAX_NAME_LENGTH or not value.isprintable():
-        raise InvalidConfig(field, value, f"1 to {MAX_NAME_LENGTH} printable characters")
-    return value
-
-
-_CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
-    "learn_from": _one_of("all", "decided_normal", "labelled_normal"),
+CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
+    "learn_from": OneOf("all", "decided_normal", "labelled_normal"),
     "scaling": _scaling,
-    "warmup": _integer(0, 4096),
-    "family": _one_of("gaussian", "gaussian_diagonal"),
-    "mixture": _one_of("tree", "soft_bayes", "eg"),
-    "split": _one_of("evidence", "scheduled", "both"),
-    "beta": _number(1.05, 1000.0),
-    "xi": _number(0.01, 0.99),
-    "prior_count": _number(1e-3, 1e3),
-    "round_growth": _number(0.0, 1.0),
-    "max_round": _integer(1, 1024),
-    "max_nodes": _integer(1, 1023),
-    "threshold": _one_of("weighted", "hindsight", "ogd", "fixed"),
+    "warmup": Whole(0, 4096),
+    "family": OneOf("gaussian", "gaussian_diagonal"),
+    "mixture": OneOf("tree", "soft_bayes", "eg"),
+    "split": OneOf("evidence", "scheduled", "both"),
+    "beta": Number(1.05, 1000.0),
+    "xi": Number(0.01, 0.99),
+    "prior_count": Number(1e-3, 1e3),
+    "round_growth": Number(0.0, 1.0),
+    "max_round": Whole(1, 1024),
+    "max_nodes": Whole(1, 1023),
+    "threshold": OneOf("weighted", "hindsight", "ogd", "fixed"),
     "threshold_range": _range,
-    "cost_false_negative": _number(1e-6, 1e6),
-    "cost_false_positive": _number(1e-6, 1e6),
-    "expected_anomaly_rate": _number(1e-6, 0.5),
-    "labels_trusted": _boolean,
-    "drift_relative": _boolean,
+    "cost_false_negative": Number(1e-6, 1e6),
+    "cost_false_positive": Number(1e-6, 1e6),
+    "expected_anomaly_rate": Number(1e-6, 0.5),
+    "labels_trusted": Flag(),
+    "drift_relative": Flag(),
 }

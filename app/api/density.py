@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.bodies import media_type, read_body
-from app.api.queries import STREAM, InvalidQuery, flag_in, read_query, stream_in, text_in, whole_in
-from app.api.routing import JSON, Route, answer, operation, ref
+from app.api.queries import STREAM, InvalidQuery, flag_in, read_query, stream_in, text_in, whole, whole_in
+from app.api.routing import JSON, Answer, Operation, Route, answer, ref
 from app.api.sample_bodies import read_points
 from app.api.service import service_of
 from app.security import Scope
@@ -85,12 +85,12 @@ MODEL_QUERY = {
     **STREAM_QUERY,
     "covariances": ({"type": "boolean", "default": True}, "false: without the covariances and factors of the nodes"),
 }
-FEATURE = {"type": "string"}
+FEATURE = {"type": "string", "examples": ["cpu"]}
 GRID_QUERY = {
     **STREAM_QUERY,
     "x": (FEATURE, "name of a feature, or its number where features have no names"),
     "y": (FEATURE, "another feature"),
-    "size": ({"type": "integer", "minimum": 2, "maximum": 256, "default": 64}, "points along each axis"),
+    "size": (whole(*GRID_SIZES), "points along each axis"),
 }
 
 ROUTES = [
@@ -98,21 +98,43 @@ ROUTES = [
         "POST",
         "/density",
         post_density,
-        summary="Get the log density at points",
-        operation=operation(query=STREAM_QUERY, body={JSON: ref("DensityBody")}, answer={JSON: ref("DensityAnswer")}),
+        Operation(
+            id="get_log_density",
+            tag="density",
+            summary="Get the log density at points",
+            scope=Scope.READ,
+            query=STREAM_QUERY,
+            body={JSON: ref("DensityBody")},
+            answers={200: Answer({JSON: ref("DensityAnswer")})},
+            problems=("unknown_stream", "not_ready", "too_many", "invalid_samples"),
+        ),
     ),
     Route(
         "GET",
         "/density",
         get_density,
-        summary="Get the learned model",
-        operation=operation(query=MODEL_QUERY, answer={JSON: ref("Model")}),
+        Operation(
+            id="get_model",
+            tag="density",
+            summary="Get the learned model",
+            scope=Scope.READ,
+            query=MODEL_QUERY,
+            answers={200: Answer({JSON: ref("Model")})},
+            problems=("unknown_stream",),
+        ),
     ),
     Route(
         "GET",
         "/density/grid",
         get_grid,
-        summary="Get the density over two features",
-        operation=operation(query=GRID_QUERY, answer={JSON: ref("DensityGrid")}),
+        Operation(
+            id="get_density_grid",
+            tag="density",
+            summary="Get the density over two features",
+            scope=Scope.READ,
+            query=GRID_QUERY,
+            answers={200: Answer({JSON: ref("DensityGrid")})},
+            problems=("unknown_stream", "not_ready"),
+        ),
     ),
 ]

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.api.histories import columns
 from app.api.queries import InvalidQuery, flag_in, read_query
-from app.api.routing import Parameters, Route, operation
+from app.api.routing import Answer, Operation, Parameters, Route
 from app.api.service import permitted_path_stream, service_of
 from app.api.streams import PATH
 from app.security import Scope as KeyScope
@@ -55,6 +55,8 @@ class Events(StreamingResponse):
         return self._service.is_stopping or not keys.still_permits(self._request, KeyScope.READ, self._stream)
 
     async def _events(self) -> AsyncIterator[bytes]:
+        if self._request.method == "HEAD":
+            return
         # told at once, so that a browser that loses the connection knows from where to go on
         yield b"retry: %d\nid: %s\n\n" % (RETRY_MS, str(self._tail.position).encode())
         async for news in self._tail.news(self._bell, self._is_over):
@@ -103,18 +105,30 @@ def event(name: str, data: dict[str, Any], position: Position | None = None) -> 
     return b"event: %s\n%sdata: %s\n\n" % (name.encode(), place, _ENCODER.encode(data))
 
 
-POSITION = {"type": "string", "pattern": "^[0-9]+-[0-9]+$", "default": ""}
+POSITION = {"type": "string", "pattern": "^([0-9]{1,15}-[0-9]{1,15})?$", "examples": ["17-0"]}
 QUERY: Parameters = {
     "after": (POSITION, "the position of the log to go on from, unless the header Last-Event-ID names one"),
     "values": ({"type": "boolean", "default": False}, "true: samples with the values of their features"),
 }
+SENT = 'id: 17-0\n\nevent: labels\nid: 18-0\ndata: {"seq":[17],"label":[true],"threshold":9.1}\n\n'
 
 ROUTES = [
     Route(
         "GET",
         "/streams/{stream}/events",
         get_events,
-        summary="Watch a stream, by server-sent events",
-        operation=operation(path=PATH, query=QUERY, answer={EVENTS: {"type": "string"}}),
+        Operation(
+            id="watch_stream",
+            tag="watching",
+            summary="Watch a stream, by server-sent events",
+            description="The answer goes on until the stream is deleted or the service stops.",
+            scope=KeyScope.READ,
+            path=PATH,
+            query=QUERY,
+            headers={"Last-Event-ID": (POSITION, "as a browser sends it when it connects anew")},
+            optional=frozenset({"after"}),
+            answers={200: Answer({EVENTS: {"type": "string", "examples": [SENT]}})},
+            problems=("unknown_stream", "too_many_watchers"),
+        ),
     )
 ]

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.api.bodies import InvalidBody, decode, media_type, read_body, refuse_repeated_names
 from app.api.queries import STREAM, flag_in, read_query, stream_in
-from app.api.routing import JSON, Route, operation, ref
+from app.api.routing import JSON, Answer, Operation, Route, ref
 from app.api.schemas import FeedbackBody, LabelBody
 from app.api.service import Service, service_of
 from app.security import Scope
@@ -78,14 +78,18 @@ ROUTES = [
         "POST",
         "/feedback",
         post_feedback,
-        summary="Send labels for samples observed earlier",
-        operation=operation(
+        Operation(
+            id="label",
+            tag="samples",
+            summary="Send labels for samples observed earlier",
+            scope=Scope.LABEL,
             query={
                 "stream": (STREAM, "the stream"),
                 "dry_run": ({"type": "boolean", "default": False}, "true: answer as if, change nothing"),
             },
             body={JSON: ref("FeedbackBody")},
-            answer={JSON: ref("FeedbackAnswer")},
+            answers={200: Answer({JSON: ref("FeedbackAnswer")})},
+            problems=("unknown_stream", "too_many"),
         ),
     )
 ]

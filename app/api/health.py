@@ -6,7 +6,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.routing import JSON, Route, answer, operation, ref
+from app.api.routing import JSON, Answer, Operation, Route, answer, ref
 from app.api.schemas import Health
 from app.api.service import Service, service_of
 from app.metrics import EVERYTHING, NO_NAMES, View
@@ -74,22 +74,42 @@ def reads_metrics(grant: Grant, stream: str | None = None) -> bool:
     return grant.allows(Scope.METRICS, stream) or grant.allows(Scope.READ, stream)
 
 
+SCRAPED = "# TYPE itan_open_streams gauge\nitan_open_streams 3.0\n"
+HEALTH = Answer({JSON: ref("Health")})
 ROUTES = [
     Route(
-        "GET", "/livez", get_livez, summary="Is the process alive?", operation=operation(answer={JSON: ref("Health")})
+        "GET",
+        "/livez",
+        get_livez,
+        Operation(
+            id="get_liveness", tag="health", summary="Is the process alive?", answers={200: HEALTH}, reads_query=False
+        ),
     ),
     Route(
         "GET",
         "/readyz",
         get_readyz,
-        summary="Should requests come here?",
-        operation=operation(answer={JSON: ref("Health")}),
+        Operation(
+            id="get_readiness",
+            tag="health",
+            summary="Should requests come here?",
+            answers={200: HEALTH, 503: Answer({JSON: ref("Health")}, "Send requests elsewhere")},
+            reads_query=False,
+        ),
     ),
     Route(
         "GET",
         "/metrics",
         get_metrics,
-        summary="Get metrics for Prometheus",
-        operation=operation(answer={"text/plain": {"type": "string"}}),
+        Operation(
+            id="get_metrics",
+            tag="health",
+            summary="Get metrics for Prometheus",
+            answers={200: Answer({"text/plain": {"type": "string", "examples": [SCRAPED]}})},
+            description="Without a key it names no streams, or is refused, by `ITAN_METRICS_WITHOUT_KEY`.",
+            scope=Scope.METRICS,
+            with_key=False,
+            reads_query=False,
+        ),
     ),
 ]

@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.observe import named
-from app.api.queries import InvalidQuery, flag_in, read_query, read_seq, seq_in, whole_in
-from app.api.routing import JSON, Parameters, Route, answer, operation, ref
+from app.api.queries import InvalidQuery, flag_in, read_query, read_seq, seq_in, whole, whole_in
+from app.api.routing import JSON, Answer, Operation, Parameters, Route, answer, ref
 from app.api.service import permitted_path_stream, service_of
 from app.api.streams import PATH
 from app.security import Scope
@@ -106,44 +106,59 @@ def described(inspected: Inspected) -> dict[str, Any]:
     return said | present | {"as_of_seq": inspected.as_of_seq} | why
 
 
-SEQ = {"type": "integer", "minimum": 1, "maximum": MAX_SEQ}
-SEQ_OR_NONE = {**SEQ, "nullable": True, "default": None}
+SEQ = {"type": "integer", "minimum": 1, "maximum": MAX_SEQ, "examples": [17]}
 HISTORY_QUERY: Parameters = {
-    "from": (SEQ_OR_NONE, "the first sample; left out: so many before the last as there may be points"),
-    "to": (SEQ_OR_NONE, "the last sample; left out: the newest"),
-    "points": (
-        {"type": "integer", "minimum": POINTS[0], "maximum": POINTS[1], "default": POINTS[2]},
-        "most samples in the answer",
-    ),
+    "from": (SEQ, "the first sample; left out: so many before the last as there may be points"),
+    "to": (SEQ, "the last sample; left out: the newest"),
+    "points": (whole(*POINTS), "most samples in the answer"),
     "values": ({"type": "boolean", "default": False}, "true: with the values of the features"),
 }
-REVIEW_QUERY: Parameters = {
-    "limit": (
-        {"type": "integer", "minimum": REVIEWED[0], "maximum": REVIEWED[1], "default": REVIEWED[2]},
-        "most samples in the answer",
-    )
-}
+REVIEW_QUERY: Parameters = {"limit": (whole(*REVIEWED), "most samples in the answer")}
 
 ROUTES = [
     Route(
         "GET",
         "/streams/{stream}/history",
         get_history,
-        summary="Get a range of samples, thinned",
-        operation=operation(path=PATH, query=HISTORY_QUERY, answer={JSON: ref("History")}),
+        Operation(
+            id="get_history",
+            tag="watching",
+            summary="Get a range of samples, thinned",
+            scope=Scope.READ,
+            path=PATH,
+            query=HISTORY_QUERY,
+            optional=frozenset({"from", "to"}),
+            answers={200: Answer({JSON: ref("History")})},
+            problems=("unknown_stream",),
+        ),
     ),
     Route(
         "GET",
         "/streams/{stream}/samples/{seq}",
         get_sample,
-        summary="Get one sample, explained",
-        operation=operation(path=PATH | {"seq": (SEQ, "the sample")}, answer={JSON: ref("Sample")}),
+        Operation(
+            id="get_sample",
+            tag="watching",
+            summary="Get one sample, explained",
+            scope=Scope.READ,
+            path={**PATH, "seq": (SEQ, "the sample")},
+            answers={200: Answer({JSON: ref("Sample")})},
+            problems=("unknown_stream", "unknown_sample"),
+        ),
     ),
     Route(
         "GET",
         "/streams/{stream}/review",
         get_review,
-        summary="Get the samples to label next",
-        operation=operation(path=PATH, query=REVIEW_QUERY, answer={JSON: ref("ReviewQueue")}),
+        Operation(
+            id="get_review_queue",
+            tag="watching",
+            summary="Get the samples to label next",
+            scope=Scope.READ,
+            path=PATH,
+            query=REVIEW_QUERY,
+            answers={200: Answer({JSON: ref("ReviewQueue")})},
+            problems=("unknown_stream",),
+        ),
     ),
 ]

@@ -33,4 +33,6 @@ class Measured:
             await self._app(scope, receive, note_status)
         finally:
             route = getattr(scope.get("route"), "path", OTHER)
-            self._metrics.answered(route, scope["method"], status, (answered_at or perf_counter()) - start)
+            # a HEAD is a GET whose body stays here
+            method = "GET" if scope["method"] == "HEAD" else scope["method"]
+            self._metrics.answered(route, method, status, (answered_at or perf_counter()) - start)

@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from app.api.bodies import media_type, read_body
 from app.api.queries import STREAM, flag_in, read_query, stream_in
-from app.api.routing import BYTES, JSON, NDJSON, Route, operation, ref
+from app.api.routing import BYTES, JSON, NDJSON, Operation, Route, ref
+from app.api.routing import Answer as Answered
 from app.api.sample_bodies import read_batch
 from app.api.schemas import Explanation, ObserveAnswer
 from app.api.service import Service, service_of
@@ -98,28 +99,44 @@ def named(explained: Explained, features: Sequence[str]) -> Explanation:
     return Explanation(contributions, expected, explained.path[-1], explained.path)
 
 
+LINES = {
+    "type": "string",
+    "description": "a sample a line: an array, an object of named values, or an ObserveLine",
+    "examples": ['[0.31, 18]\n{"sample": [0.29, null], "id": "req-2"}\n'],
+}
+ROWS = {
+    "type": "string",
+    "format": "binary",
+    "description": "little-endian float64 rows, NaN = missing; the stream must exist",
+}
+
 ROUTES = [
     Route(
         "POST",
         "/observe",
         post_observe,
-        summary="Score samples, decide, learn",
-        operation=operation(
+        Operation(
+            id="observe",
+            tag="samples",
+            summary="Score samples, decide, learn",
+            description="With `learn=false` the scope `read` is enough.",
+            scope=Scope.OBSERVE,
             query={
                 "stream": (STREAM, "the stream; it is created by its first samples"),
                 "learn": ({"type": "boolean", "default": True}, "false: score only, keep nothing"),
                 "explain": ({"type": "boolean", "default": False}, "true: say of flagged samples why they are"),
             },
-            body={
-                JSON: ref("ObserveBody"),
-                NDJSON: ref("ObserveLine"),
-                BYTES: {
-                    "type": "string",
-                    "format": "binary",
-                    "description": "little-endian float64 rows, NaN = missing",
-                },
-            },
-            answer={JSON: ref("ObserveAnswer")},
+            body={JSON: ref("ObserveBody"), NDJSON: LINES, BYTES: ROWS},
+            answers={200: Answered({JSON: ref("ObserveAnswer")})},
+            problems=(
+                "unknown_stream",
+                "id_conflict",
+                "too_many",
+                "invalid_config",
+                "invalid_samples",
+                "invalid_ids",
+                "invalid_timestamps",
+            ),
         ),
     )
 ]

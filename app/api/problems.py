@@ -13,7 +13,7 @@ from starlette.responses import Response
 from app.api.bodies import BodyTooLarge, InvalidBody, InvalidJson, UnsupportedMedia
 from app.api.queries import InvalidQuery
 from app.api.refusals import HeadTooLarge, InvalidHttp
-from app.api.routing import PROBLEM
+from app.api.routing import PROBLEM, allowed
 from app.api.schemas import Problem, Scalar, Wrong
 from app.api.service import service_of
 from app.hosts import UnknownHost
@@ -130,11 +130,15 @@ async def answer_http(request: Request, error: Exception) -> Response:
     """Answer what the router refuses: unknown paths and methods."""
     assert isinstance(error, HTTPException)
     code = HTTP_CODES.get(error.status_code, "refused")
-    field, value = ("method", request.method) if error.status_code == 405 else ("path", request.url.path)
-    limit = (error.headers or {}).get("Allow", "a path of the interface, see /docs")
+    field, value, limit = "path", request.url.path, "a path of the interface, see /docs"
+    headers = error.headers
+    if error.status_code == 405:
+        field, value = "method", request.method
+        limit = ", ".join(allowed(request.app.router.routes, request.scope))
+        headers = {"Allow": limit}
     document = Problem(f"urn:itan:{code}", error.detail, error.status_code, f"{error.detail}: {shorten(value)!s}", code)
     blame(document, [Fault(field, value, limit)])
-    return respond(document, error.headers)
+    return respond(document, headers)
 
 
 def problem(status: int, code: str, title: str, detail: str, error: Exception) -> Problem:

@@ -9,9 +9,9 @@ from starlette.requests import Request
 
 from app.storage.base import MAX_SEQ
 from app.streams.errors import Refused
-from app.streams.ids import PATTERN, checked_stream_id
+from app.streams.ids import NOT_DOTS, PATTERN, checked_stream_id
 
-STREAM: dict[str, Any] = {"type": "string", "pattern": f"^{PATTERN}$"}
+STREAM: dict[str, Any] = {"type": "string", "pattern": f"^{NOT_DOTS}{PATTERN}$", "examples": ["web-1"]}
 T = TypeVar("T")
 
 STREAM_ALONE = re.compile(f"stream=({PATTERN})".encode())
@@ -66,6 +66,11 @@ def whole_in(query: dict[str, str], name: str, low: int, high: int, default: int
         return int(text)
 
     return read_as(query, name, read, f"a whole number from {low} to {high}", default)
+
+
+def whole(low: int, high: int, default: int) -> dict[str, Any]:
+    """Describe what whole_in reads."""
+    return {"type": "integer", "minimum": low, "maximum": high, "default": default}
 
 
 def seq_in(query: dict[str, str], name: str) -> int | None:

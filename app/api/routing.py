@@ -1,41 +1,83 @@
-"""Routes that FastAPI documents and nothing stands in front of."""
+"""Routes: what answers a request, and what the OpenAPI document says of it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from fastapi.routing import APIRoute
+from starlette import routing
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.security import Scope as KeyScope
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 BYTES = "application/octet-stream"
 PROBLEM = "application/problem+json"
+FILE = {BYTES: {"type": "string", "format": "binary"}}
+OF_STORE = ("store_unavailable", "store_corrupt", "replay_mismatch", "stopping")
+"""Codes of problems that any route may have that asks the store."""
 
-Parameters = dict[str, tuple[dict[str, Any], str]]
+Schema = Mapping[str, Any]
+Contents = Mapping[str, Schema]
+"""Schemas of a body by its media types."""
+Parameters = Mapping[str, tuple[Schema, str]]
+"""Schemas and descriptions of parameters by their names."""
 Endpoint = Callable[[Request], Awaitable[Response]]
 SCHEMA_REF = "#/components/schemas/{name}"
 _ENCODER = msgspec.json.Encoder()
 
 
-class Route(APIRoute):
-    """A route of the OpenAPI document whose endpoint takes the request itself and answers bytes."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a route answers with one status."""
 
-    def __init__(self, method: str, path: str, endpoint: Endpoint, *, summary: str, operation: dict[str, Any]) -> None:
-        super().__init__(
-            path,
-            endpoint,
-            methods=[method],
-            summary=summary,
-            response_model=None,
-            status_code=int(next(iter(operation["responses"]))),
-            openapi_extra=operation,
-            tags=["itan"],
-        )
-        # FastAPI's handler solves dependencies and encodes answers: there is nothing to solve or to encode here
+    contents: Contents = field(default_factory=dict)
+    description: str = "Done"
+    headers: Parameters = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """What the OpenAPI document says of a route.
+
+    `scope` is what a key must allow (None: no key is asked for); with_key tells whether there must be one. `problems`
+    are codes beyond those that follow from the scope, the body and the stream. A query parameter is required unless it
+    has a default or is `optional`.
+    """
+
+    id: str
+    tag: str
+    summary: str
+    answers: Mapping[int, Answer]
+    scope: KeyScope | None = None
+    with_key: bool = True
+    query: Parameters = field(default_factory=dict)
+    path: Parameters = field(default_factory=dict)
+    headers: Parameters = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()
+    body: Contents = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    description: str = ""
+    reads_query: bool = True
+
+
+class Route(routing.Route):
+    """A route whose endpoint takes the request itself and answers bytes, to GET and to HEAD."""
+
+    def __init__(self, method: str, path: str, endpoint: Endpoint, operation: Operation) -> None:
+        super().__init__(path, endpoint, methods=[method])
+        self.method = method
+        self.operation = operation
         self.app = answering(endpoint)
+
+    def matches(self, scope: Scope) -> tuple[routing.Match, Scope]:
+        """Tell who was matched, for those who count and log."""
+        match, found = super().matches(scope)
+        found["route"] = self
+        return match, found
 
 
 def answering(endpoint: Endpoint) -> ASGIApp:
@@ -43,9 +85,26 @@ def answering(endpoint: Endpoint) -> ASGIApp:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         response = await endpoint(Request(scope, receive, send))
-        await response(scope, receive, send)
+        await response(scope, receive, without_body(send) if scope["method"] == "HEAD" else send)
 
     return app
+
+
+def without_body(send: Send) -> Send:
+    """Send the same status and headers, and keep the body back."""
+
+    async def send_head(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return send_head
+
+
+def allowed(routes: Iterable[routing.BaseRoute], scope: Scope) -> list[str]:
+    """Give every method that a request's path takes, whichever routes it belongs to."""
+    found = [
+        route for route in routes if isinstance(route, Route) and route.matches(scope)[0] is not routing.Match.NONE
+    ]
+    return sorted({method for route in found for method in route.methods or ()})
 
 
 def answer(document: object, status: int = 200) -> Response:
@@ -53,49 +112,6 @@ def answer(document: object, status: int = 200) -> Response:
     return Response(_ENCODER.encode(document), status, media_type=JSON)
 
 
-def operation(
-    *,
-    query: Parameters | None = None,
-    path: Parameters | None = None,
-    body: dict[str, Any] | None = None,
-    answer: dict[str, Any] | None = None,
-    status: int = 200,
-) -> dict[str, Any]:
-    """Describe a route for OpenAPI: parameters as {name: (schema, description)}, contents as {media type: schema}."""
-    parameters = [parameter("query", name, *given) for name, given in (query or {}).items()]
-    parameters += [parameter("path", name, *given) for name, given in (path or {}).items()]
-    described: dict[str, Any] = {"parameters": parameters, "responses": responses(status, answer)}
-    if body is not None:
-        described["requestBody"] = {"required": True, "content": contents(body)}
-    return described
-
-
-def parameter(place: str, name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
-    """Describe one parameter; those without a default are required."""
-    required = place == "path" or "default" not in schema
-    return {"in": place, "name": name, "required": required, "schema": schema, "description": description}
-
-
-def responses(status: int, answer: dict[str, Any] | None) -> dict[str, Any]:
-    """Describe the answer of a route and its problems."""
-    good: dict[str, Any] = {"description": "done"}
-    if answer is not None:
-        good["content"] = contents(answer)
-    problem = {"description": "refused or failed", "content": contents({PROBLEM: ref("Problem")})}
-    return {str(status): good, "4XX": problem, "5XX": problem}
-
-
-def contents(schemas: dict[str, Any]) -> dict[str, Any]:
-    """Describe bodies by media type."""
-    return {media: {"schema": schema} for media, schema in schemas.items()}
-
-
 def ref(name: str) -> dict[str, str]:
     """Refer to a schema by the name of its struct."""
     return {"$ref": SCHEMA_REF.format(name=name)}
-
-
-def components(types: list[type[msgspec.Struct]]) -> dict[str, Any]:
-    """Give the schemas of structs, by name."""
-    _, schemas = msgspec.json.schema_components(types, ref_template=SCHEMA_REF)
-    return schemas

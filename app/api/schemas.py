@@ -23,7 +23,10 @@ AsOfSeq = Annotated[
     int, Meta(description="the newest sample that the answer knows of; another worker may have gone on")
 ]
 Scalar = str | int | float | bool | None
-Moment = float | Annotated[datetime, Meta(tz=True, description="RFC 3339 with offset")]
+Moment = (
+    Annotated[float, Meta(description="epoch seconds")]
+    | Annotated[datetime, Meta(tz=True, description="RFC 3339 with offset", examples=["2026-11-28T08:00:00Z"])]
+)
 ArraySample = list[float | None]
 NamedSample = dict[str, float | None]
 SampleRows = Annotated[list[ArraySample | NamedSample], Meta(min_length=1)]
@@ -90,7 +93,30 @@ class FeedbackBody(msgspec.Struct, forbid_unknown_fields=True):
     labels: Annotated[list[LabelBody], Meta(min_length=1)]
 
 
-class FeedbackAnswer(msgspec.Struct):
+class Costs(msgspec.Struct, kw_only=True):
+    """How the decisions fare by the labels so far."""
+
+    labels: int
+    true_alarms: int
+    false_alarms: int
+    misses: int
+    true_passes: int
+    cost: float
+    best_fixed_cost: float
+    best_fixed_threshold: float | None
+    regret: Annotated[float, Meta(description="cost beyond best_fixed_cost")]
+    precision: Annotated[float | None, Meta(description="true alarms among the labelled flagged samples")]
+    precision_low: Annotated[float | None, Meta(description="lower end of its 95 % interval")]
+    precision_high: float | None
+    recall: Annotated[
+        float | None,
+        Meta(description="estimated flagged share of all anomalies; null below 20 labels of unflagged samples"),
+    ]
+    recall_low: float | None
+    recall_high: float | None
+
+
+class FeedbackAnswer(Costs, kw_only=True):
     """What became of each label, in columns, and how the stream stands after them."""
 
     stream: str
@@ -107,24 +133,6 @@ class FeedbackAnswer(msgspec.Struct):
     threshold_before: float | None
     threshold_after: float | None
     oldest_seq: Annotated[int, Meta(description="the oldest sample that can still be labelled")]
-    labels: int
-    true_alarms: int
-    false_alarms: int
-    misses: int
-    true_passes: int
-    cost: float
-    best_fixed_cost: float | None
-    best_fixed_threshold: float | None
-    regret: Annotated[float, Meta(description="cost beyond best_fixed_cost")]
-    precision: Annotated[float | None, Meta(description="true alarms among the labelled flagged samples")]
-    precision_low: Annotated[float | None, Meta(description="lower end of its 95 % interval")]
-    precision_high: float | None
-    recall: Annotated[
-        float | None,
-        Meta(description="estimated flagged share of all anomalies; null below 20 labels of unflagged samples"),
-    ]
-    recall_low: float | None
-    recall_high: float | None
 
 
 class DensityBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -141,6 +149,38 @@ class DensityAnswer(msgspec.Struct):
     log_density: list[float]
 
 
+class Node(msgspec.Struct):
+    """A part of the space and the density in it; covariance and factors are left out with covariances=false."""
+
+    id: int
+    parent: int | None
+    level: int
+    leaf: bool
+    count: Annotated[float, Meta(description="samples counted in it, less what was forgotten")]
+    weight: Annotated[float, Meta(description="its share of the mixture")]
+    mean: list[float]
+    degrees_of_freedom: Annotated[float | None, Meta(description="of its Student t; null where it is a Gaussian")]
+    covariance: Annotated[list[list[float]], Meta(description="or scale matrix of the Student t")] | UnsetType = UNSET
+    factors: Annotated[list[dict[str, Any]], Meta(description="features of other kinds")] | UnsetType = UNSET
+
+
+class Hyperplane(msgspec.Struct):
+    """A cut of a node in two: left where normal . x >= offset."""
+
+    node: int
+    normal: list[float]
+    offset: float
+    left: int
+    right: int
+
+
+class Scaling(msgspec.Struct):
+    """What samples are scaled by: (x - location) / scale."""
+
+    location: list[float]
+    scale: list[float]
+
+
 class Model(msgspec.Struct):
     """The learned density."""
 
@@ -148,9 +188,9 @@ class Model(msgspec.Struct):
     as_of_seq: AsOfSeq
     n_seen: int
     n_learned: int
-    nodes: list[dict[str, Any]]
-    hyperplanes: list[dict[str, Any]]
-    scaling: Annotated[dict[str, Any] | None, Meta(description="null before the stream is ready")]
+    nodes: list[Node]
+    hyperplanes: list[Hyperplane]
+    scaling: Annotated[Scaling | None, Meta(description="null before the stream is ready")]
 
 
 class DensityGrid(msgspec.Struct):
@@ -165,11 +205,30 @@ class DensityGrid(msgspec.Struct):
     log_density: list[list[float]]
 
 
+class StreamConfig(msgspec.Struct):
+    """The fields of a stream's config; core judges them and says what they may hold."""
+
+
+class Mismatches(msgspec.Struct):
+    """Samples that a replay of the log scored otherwise: logged by another version, or not."""
+
+    version: int
+    other: int
+
+
+class Storage(msgspec.Struct):
+    """What the store holds of a stream."""
+
+    log_entries: int
+    log_bytes: int
+    snapshot_bytes: int
+
+
 class StreamDescription(msgspec.Struct):
     """How a stream is configured and how it stands."""
 
     stream: str
-    config: dict[str, Any]
+    config: StreamConfig
     n_seen: int
     next_seq: int
     as_of_seq: AsOfSeq
@@ -178,13 +237,10 @@ class StreamDescription(msgspec.Struct):
     ready: bool
     samples_needed: int
     threshold: float | None
-    costs: dict[str, float | None]
-    replay_mismatches: Annotated[
-        dict[str, int],
-        Meta(description="samples that a replay of the log scored otherwise: logged by another version, or not"),
-    ]
+    costs: Costs
+    replay_mismatches: Mismatches
     memory_bytes: Annotated[int, Meta(description="what the stream takes in memory while it is open")]
-    storage: Annotated[dict[str, int] | None, Meta(description="what the store holds of it; null while it is down")]
+    storage: Annotated[Storage | None, Meta(description="null while the store is down")]
 
 
 class Columns(msgspec.Struct, omit_defaults=True):

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from app.api.bodies import decode, media_type, read_body, read_names
 from app.api.queries import read_query
-from app.api.routing import JSON, Route, answer, operation, ref
+from app.api.routing import JSON, Answer, Operation, Route, answer, ref
 from app.api.schemas import GrantAnswer, SessionAnswer, SignInBody
 from app.api.service import Service, service_of
 from app.security import COOKIE, Grant, Scope, Unauthenticated, refuse_cross_site
@@ -77,14 +77,38 @@ def said(service: Service, ticket: str, held: tuple[Grant, ...]) -> Response:
 
 
 ANSWER = {JSON: ref("SessionAnswer")}
+ANSWER = {JSON: ref("SessionAnswer")}
+COOKIE_SET = {"Set-Cookie": ({"type": "string"}, "the cookie that stands for the key")}
 ROUTES = [
-    Route("GET", "/session", get_session, summary="Who is signed in?", operation=operation(answer=ANSWER)),
+    Route(
+        "GET",
+        "/session",
+        get_session,
+        Operation(id="get_session", tag="session", summary="Who is signed in?", answers={200: Answer(ANSWER)}),
+    ),
     Route(
         "POST",
         "/session",
         post_session,
-        summary="Sign in to the live page",
-        operation=operation(body={JSON: ref("SignInBody")}, answer=ANSWER),
+        Operation(
+            id="sign_in",
+            tag="session",
+            summary="Sign in to the live page",
+            body={JSON: ref("SignInBody")},
+            answers={200: Answer(ANSWER, headers=COOKIE_SET)},
+            problems=("cross_site", "unauthenticated"),
+        ),
     ),
-    Route("DELETE", "/session", delete_session, summary="Sign out", operation=operation(status=204)),
+    Route(
+        "DELETE",
+        "/session",
+        delete_session,
+        Operation(
+            id="sign_out",
+            tag="session",
+            summary="Sign out",
+            answers={204: Answer(headers=COOKIE_SET)},
+            problems=("cross_site",),
+        ),
+    ),
 ]

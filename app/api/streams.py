@@ -8,13 +8,13 @@ from starlette.responses import Response
 
 from app.api.bodies import decode, media_type, read_body, read_names
 from app.api.queries import STREAM, flag_in, read_query, whole_in
-from app.api.routing import BYTES, JSON, Parameters, Route, answer, operation, ref
+from app.api.routing import BYTES, FILE, JSON, OF_STORE, Answer, Operation, Parameters, Route, answer, ref
 from app.api.schemas import StreamEstimate
 from app.api.service import Service, permitted_path_stream, service_of
 from app.security import Scope
 from app.streams.errors import UnknownStream
 from app.streams.estimating import estimate
-from app.streams.ids import checked_stream_id
+from app.streams.ids import NOT_DOTS, PATTERN, checked_stream_id
 from app.streams.keeping import create, reset, restore
 from app.streams.overview import Overview, overview
 from app.streams.reading import describe
@@ -155,69 +155,131 @@ async def restore_stream(service: Service, stream: str, body: bytes) -> Response
 
 PATH = {"stream": (STREAM, "the stream")}
 DESCRIPTION = {JSON: ref("StreamDescription")}
-FILE = {BYTES: {"type": "string", "format": "binary"}}
+AFTER = {"type": "string", "pattern": rf"^({NOT_DOTS}{PATTERN})?$", "default": ""}
+LIMIT = {"type": "integer", "minimum": 1, "maximum": PAGE_SIZES[1], "examples": [50]}
 PAGE_QUERY: Parameters = {
-    "limit": ({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, "most streams in the answer"),
-    "after": ({"type": "string", "default": ""}, "list what comes after this id"),
-    "details": ({"type": "boolean", "default": False}, "true: with how each stands, 50 streams a page, at most 100"),
+    "limit": (LIMIT, "most streams in the answer; with details at most 100, by default 50"),
+    "after": (AFTER, "list what comes after this id"),
+    "details": ({"type": "boolean", "default": False}, "true: with how each stands"),
 }
-CONFIG = {"type": "object", "description": "fields of the stream's config: n_features or features, and any others"}
 
 ROUTES = [
     Route(
         "GET",
         "/streams",
         get_streams,
-        summary="List streams",
-        operation=operation(query=PAGE_QUERY, answer={JSON: ref("StreamPage")}),
+        Operation(
+            id="list_streams",
+            tag="streams",
+            summary="List streams",
+            scope=Scope.READ,
+            query=PAGE_QUERY,
+            optional=frozenset({"limit"}),
+            answers={200: Answer({JSON: ref("StreamPage")})},
+            problems=("invalid_stream_id", *OF_STORE),
+        ),
     ),
     Route(
         "PUT",
         "/streams/{stream}",
         put_stream,
-        summary="Create a stream",
-        operation=operation(path=PATH, body={JSON: CONFIG}, answer=DESCRIPTION, status=201),
+        Operation(
+            id="create_stream",
+            tag="streams",
+            summary="Create a stream",
+            scope=Scope.ADMIN,
+            path=PATH,
+            body={JSON: ref("StreamConfig")},
+            answers={
+                200: Answer(DESCRIPTION, "The stream was there already, with this config"),
+                201: Answer(DESCRIPTION, "Created"),
+            },
+            problems=("stream_exists", "invalid_config"),
+        ),
     ),
     Route(
         "POST",
         "/streams/estimate",
         post_estimate,
-        summary="Estimate what a stream would take",
-        operation=operation(body={JSON: CONFIG}, answer={JSON: ref("StreamEstimate")}),
+        Operation(
+            id="estimate_stream",
+            tag="streams",
+            summary="Estimate what a stream would take",
+            scope=Scope.READ,
+            body={JSON: ref("StreamConfig")},
+            answers={200: Answer({JSON: ref("StreamEstimate")})},
+            problems=("invalid_config",),
+        ),
     ),
     Route(
         "GET",
         "/streams/{stream}",
         get_stream,
-        summary="Get a stream's config and state",
-        operation=operation(path=PATH, answer=DESCRIPTION),
+        Operation(
+            id="get_stream",
+            tag="streams",
+            summary="Get a stream's config and state",
+            scope=Scope.READ,
+            path=PATH,
+            answers={200: Answer(DESCRIPTION)},
+            problems=("unknown_stream",),
+        ),
     ),
     Route(
         "DELETE",
         "/streams/{stream}",
         delete_stream,
-        summary="Delete a stream",
-        operation=operation(path=PATH, status=204),
+        Operation(
+            id="delete_stream",
+            tag="streams",
+            summary="Delete a stream",
+            scope=Scope.ADMIN,
+            path=PATH,
+            answers={204: Answer()},
+            problems=("unknown_stream",),
+        ),
     ),
     Route(
         "POST",
         "/streams/{stream}/reset",
         post_reset,
-        summary="Forget what a stream has learned",
-        operation=operation(path=PATH, answer=DESCRIPTION),
+        Operation(
+            id="reset_stream",
+            tag="streams",
+            summary="Forget what a stream has learned",
+            scope=Scope.ADMIN,
+            path=PATH,
+            answers={200: Answer(DESCRIPTION)},
+            problems=("unknown_stream",),
+        ),
     ),
     Route(
         "GET",
         "/streams/{stream}/export",
         get_export,
-        summary="Get a stream's whole state",
-        operation=operation(path=PATH, answer=FILE),
+        Operation(
+            id="export_stream",
+            tag="streams",
+            summary="Get a stream's whole state",
+            scope=Scope.READ,
+            path=PATH,
+            answers={200: Answer(FILE, headers={"Content-Disposition": ({"type": "string"}, "a name for the file")})},
+            problems=("unknown_stream", "stream_moved", "stream_elsewhere"),
+        ),
     ),
     Route(
         "PUT",
         "/streams/{stream}/import",
         put_import,
-        summary="Replace a stream's state by an exported one",
-        operation=operation(path=PATH, body=FILE, answer=DESCRIPTION),
+        Operation(
+            id="import_stream",
+            tag="streams",
+            summary="Replace a stream's state by an exported one",
+            scope=Scope.ADMIN,
+            path=PATH,
+            body=FILE,
+            answers={200: Answer(DESCRIPTION)},
+            problems=("invalid_snapshot",),
+        ),
     ),
 ]

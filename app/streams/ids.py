@@ -5,6 +5,7 @@ import re
 from app.streams.errors import InvalidStreamId
 
 PATTERN = "[A-Za-z0-9._:-]{1,128}"
+NOT_DOTS = r"(?!\.+$)"
 LIMIT = "1 to 128 letters, digits, dots, underscores, colons or hyphens, not only dots"
 _STREAM_ID = re.compile(PATTERN)
 

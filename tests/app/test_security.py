@@ -42,6 +42,8 @@ OPEN = {
     ("GET", "/metrics"): 200,
     ("GET", "/"): 200,
     ("GET", "/ui/app.js"): 200,
+    ("GET", "/docs"): 200,
+    ("GET", "/openapi.json"): 200,
     ("GET", "/session"): 200,
     ("DELETE", "/session"): 204,
     ("POST", "/session"): 415,  # which takes the key itself

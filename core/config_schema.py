@@ -1,0 +1,108 @@
+"""The config as a JSON Schema, made of the checks that judge it."""
+
+from dataclasses import fields
+from typing import Any, Final
+
+from core.checks import Flag, Number, OneOf, Whole
+from core.config import (
+    CHECKS,
+    DENSITY,
+    HALF_LIFE,
+    KIND,
+    LOCATION,
+    MAX_FEATURES,
+    N_FEATURES,
+    NAME,
+    PROFILE,
+    PROFILES,
+    SCALE,
+    THRESHOLD_VALUE,
+    DetectorConfig,
+)
+
+FEATURE: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"name": NAME.schema, "kind": KIND.schema | {"default": "gaussian"}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+AFFINE: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "a number a feature: (x - location) / scale",
+    "properties": {
+        "location": {"type": "array", "items": LOCATION.schema},
+        "scale": {"type": "array", "items": SCALE.schema},
+    },
+    "required": ["location", "scale"],
+    "additionalProperties": False,
+}
+SCHEMAS: Final[dict[str, dict[str, Any]]] = {
+    field: check.schema for field, check in CHECKS.items() if isinstance(check, OneOf | Whole | Number | Flag)
+} | {
+    "n_features": N_FEATURES.schema,
+    "features": {"type": "array", "items": FEATURE, "minItems": 1, "maxItems": MAX_FEATURES},
+    "profile": PROFILE.schema,
+    "scaling": {"anyOf": [{"type": "string", "enum": ["auto", "none"]}, AFFINE]},
+    "half_life_samples": HALF_LIFE.schema,
+    "half_life_seconds": HALF_LIFE.schema,
+    "threshold_value": THRESHOLD_VALUE.schema,
+    "threshold_range": {"type": "array", "items": DENSITY.schema, "minItems": 2, "maxItems": 2},
+}
+TEXTS: Final = {
+    "n_features": "how many features; may be left out beside features",
+    "features": "names and kinds of the features; left out: features without names, all gaussian",
+    "profile": "where fields that are left out take their values from; paper is the paper to the letter, all gaussian",
+    "learn_from": "which samples are learned",
+    "scaling": "auto: by the samples of the warm-up",
+    "warmup": "samples that fix the scaling: 32 to 64 by the number of features if left out, 0 unless scaling is auto",
+    "family": "covariance of each node; left out: diagonal above 64 features",
+    "mixture": "odds along the tree, or weights of their own for all nodes; not tree under the profile paper",
+    "split": "when a leaf is split; only scheduled under the profile paper",
+    "beta": "a scheduled split comes at every power of beta of the learned samples",
+    "xi": "share of its weight that a split node keeps, unless mixture is tree",
+    "prior_count": "pseudo-samples of the root's prior",
+    "round_growth": "the model is estimated anew once it has learned so much more",
+    "max_round": "most samples between two estimates",
+    "max_nodes": "most nodes of the tree",
+    "half_life_samples": "what is learned counts half after so many samples; left out beside half_life_seconds",
+    "half_life_seconds": "what is learned counts half after so many seconds",
+    "threshold": "how the threshold moves with labels",
+    "threshold_value": "nats; only, and always, where threshold is fixed",
+    "threshold_range": "lowest and highest density of the scaled space that the threshold ogd may take",
+    "cost_false_negative": "cost of a miss",
+    "cost_false_positive": "cost of a false alarm",
+    "expected_anomaly_rate": "share of samples that is flagged before any label has come",
+    "labels_trusted": "true: no label is wrong",
+    "drift_relative": "true: a score counts by how far it lies above the median of the 1000 before it",
+}
+
+
+def config_schema() -> dict[str, Any]:
+    """Every field with type, range, default and meaning; a field that has none by itself may be null."""
+    return {
+        "type": "object",
+        "description": "How a stream is detected; what is left out takes its value from the profile.",
+        "properties": {field.name: _described(field.name, field.default) for field in fields(DetectorConfig)},
+        "additionalProperties": False,
+        "anyOf": [_given("n_features"), _given("features")],
+        "not": {"allOf": [_given("half_life_samples"), _given("half_life_seconds")]},
+        "if": {"properties": {"threshold": {"const": "fixed"}}, "required": ["threshold"]},
+        "then": _given("threshold_value"),
+        "else": {"properties": {"threshold_value": {"type": "null"}}},
+    }
+
+
+def _described(field: str, default: object) -> dict[str, Any]:
+    schema, text = SCHEMAS[field], TEXTS[field]
+    usual, papers = (PROFILES[profile].get(field) for profile in ("default", "paper"))
+    if papers != usual:
+        text += f" ({papers} under the profile paper)"
+    if default is None:
+        schema = {"anyOf": [schema, {"type": "null"}]}
+    default = usual if default is None else default
+    known = {} if default is None else {"default": list(default) if isinstance(default, tuple) else default}
+    return schema | {"description": text} | known
+
+
+def _given(field: str) -> dict[str, Any]:
+    return {"required": [field], "properties": {field: {"not": {"type": "null"}}}}
