@@ -12,7 +12,7 @@ from app.api.service import Service, service_of
 from app.metrics import EVERYTHING, NO_NAMES, View
 from app.security import Forbidden, Grant, Scope
 from app.settings import WithoutKey
-from app.storage.base import Store, StoreUnavailable
+from app.storage.base import Cause, Store, StoreUnavailable
 
 CHECK_SECONDS = 2.0
 
@@ -23,9 +23,10 @@ async def get_livez(_: Request) -> Response:
 
 
 async def get_readyz(request: Request) -> Response:
-    """Say whether to send requests here: not before the store was reached once, nor while shutting down.
+    """Say whether to send requests here.
 
-    A store that is down later is only told: reads go on.
+    Not before the store was reached once, nor while shutting down. A store that is down later is only told, since reads
+    go on; but if its files are not those that were opened, somebody must mend it.
     """
     service = service_of(request)
     if service.is_stopping:
@@ -34,7 +35,7 @@ async def get_readyz(request: Request) -> Response:
         return answer(Health("starting", "unavailable", service.start_failure), 503)
     health = await health_of(service.store)
     health.warnings += service.key_watch.warnings if service.key_watch else []
-    return answer(health)
+    return answer(health, 200 if health.status == "ready" else 503)
 
 
 async def health_of(store: Store) -> Health:
@@ -45,7 +46,8 @@ async def health_of(store: Store) -> Health:
     except TimeoutError:
         return Health("ready", "unavailable", f"no answer within {CHECK_SECONDS:g} seconds")
     except StoreUnavailable as error:
-        return Health("ready", "unavailable", error.reason)
+        status = "unready" if error.cause is Cause.REPLACED else "ready"
+        return Health(status, "unavailable", error.reason)
 
 
 async def get_metrics(request: Request) -> Response:

@@ -26,12 +26,23 @@ class StoreError(Exception):
     """Base of everything a store raises on purpose."""
 
 
+class Cause(StrEnum):
+    """Why a store cannot be used now."""
+
+    UNREACHABLE = "unreachable"  # no answer
+    FULL = "full"  # no room left: of a disk, or of Redis' memory
+    READ_ONLY = "read_only"
+    LOCKED = "locked"  # somebody else keeps it
+    FAILED = "failed"  # the disk refuses
+    REPLACED = "replaced"  # its files are not those that were opened: this does not pass by itself
+
+
 class StoreUnavailable(StoreError):
     """The store cannot be used now: nothing is known to have changed, and trying again may work."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, cause: Cause = Cause.UNREACHABLE) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.cause = reason, cause
 
 
 class StaleWriter(StoreError):

@@ -2,46 +2,78 @@
 
 import fcntl
 import os
+import struct
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from app.storage.base import StoreUnavailable
+from app.storage.base import Cause, StoreUnavailable
+
+# Linux: a lock of the open file itself, whatever name it was opened by. SQLite locks bytes below this one.
+LOCKED_BYTE = 1 << 62
+LOCK_FILE_ITSELF = getattr(fcntl, "F_OFD_SETLK", None)
 
 
 class FileLock:
-    """Lets one process at a time use what the path stands for."""
+    """Lets one process at a time use a file, whatever path leads to it.
+
+    The file beside it, named by the resolved path, says who holds the lock. The lock on the file itself is for other
+    names of it: hard links, or a single file mounted in two places.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor: int | None = None
+        """Take the resolved path of a file, which need not exist."""
+        self._path, self._beside = path, path.with_name(path.name + ".lock")
+        self._descriptors: list[int] = []
+
+    @property
+    def descriptor(self) -> int:
+        """Give the descriptor of the locked file."""
+        return self._descriptors[-1]
 
     def acquire(self) -> None:
-        """Take the lock. Raises StoreUnavailable, naming the holder, if another has it."""
+        """Take the lock, and make the file if there is none. Raises StoreUnavailable, naming the holder."""
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise StoreUnavailable(f"cannot open {self._path}: {error.strerror}") from error
-        try:
-            self._lock(descriptor)
-        except OSError as error:
-            os.close(descriptor)
-            raise StoreUnavailable(f"cannot lock {self._path}: {self._describe(error)}") from error
-        self._descriptor = descriptor
+            # in this order: to close a file that SQLite has open in this process would end SQLite's own locks
+            self._take(self._beside, lock_beside)
+            self._take(self._path, lock_itself)
+        except BaseException:
+            self.release()
+            raise
 
     def release(self) -> None:
-        """Give the lock back; the file stays, since removing it would race with the next holder."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        """Give the lock back; the file beside stays, since removing it would race with the next holder."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
-    def _lock(self, descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with suppress(OSError):  # the number is for the other's message alone, so a full disk must not stop us
-            os.truncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    def _take(self, path: Path, lock: Callable[[int], None]) -> None:
+        try:
+            self._descriptors.append(os.open(path, os.O_RDWR | os.O_CREAT, 0o644))
+        except OSError as error:
+            raise StoreUnavailable(f"cannot open {path}: {error.strerror}") from error
+        try:
+            lock(self.descriptor)
+        except BlockingIOError as error:
+            raise StoreUnavailable(f"cannot lock {path}: {self._holder(path)}", Cause.LOCKED) from error
+        except OSError as error:
+            raise StoreUnavailable(f"cannot lock {path}: {error.strerror}", Cause.LOCKED) from error
 
-    def _describe(self, error: OSError) -> str:
-        if not isinstance(error, BlockingIOError):
-            return str(error.strerror)
-        holder = self._path.read_text(errors="replace").strip() or "unknown"
-        return f"process {holder} is using it; one process at a time can use an SQLite store"
+    def _holder(self, path: Path) -> str:
+        number = self._beside.read_text(errors="replace").strip() if path == self._beside else ""
+        holder = f"process {number}" if number else "another process"
+        by = "" if path == self._beside else " by another name"
+        return f"{holder} is using it{by}; one process at a time can use an SQLite store"
+
+
+def lock_beside(descriptor: int) -> None:
+    """Lock the file beside, and write our process' number into it."""
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with suppress(OSError):  # the number is for the other's message alone, so a full disk must not stop us
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+
+
+def lock_itself(descriptor: int) -> None:
+    """Lock a byte of the file that nobody reads or writes."""
+    if LOCK_FILE_ITSELF is not None:
+        fcntl.fcntl(descriptor, LOCK_FILE_ITSELF, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, LOCKED_BYTE, 1, 0))

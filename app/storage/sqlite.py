@@ -1,12 +1,16 @@
-"""A store in one SQLite file, for one process."""
+"""A store in one SQLite file: one process writes, others may read."""
 
+import asyncio
+import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
+from urllib.parse import quote
 
+from app.storage import sqlite_ahead as ahead
 from app.storage import sqlite_verbs as verbs
 from app.storage.base import (
     NO_LABELS,
@@ -26,60 +30,143 @@ from app.storage.base import (
     possible_seqs,
 )
 from app.storage.filelock import FileLock
-from app.storage.sqlite_worker import SqliteWorker
+from app.storage.sqlite_watch import Watch
+from app.storage.sqlite_worker import SqliteWorker, cause_of
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = int.from_bytes(b"itan")
-# A write-ahead file that a long reader made grow is cut back to this when it can be.
-WAL_KEPT_BYTES = 64 * 2**20
+# Only a long reader makes a write-ahead file grow so far.
+LONG_AHEAD_BYTES = 128 << 20
 SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.FSYNC: "FULL"}
 # So many samples are looked for in one go, that others get their turn in between.
 SEQS_PER_STEP = 1_000
+LOOK_SECONDS = 1.0
 
 
-class SqliteStore:
+class SqliteReader:
+    """Reads the streams of a file, also while another process writes them."""
+
+    def __init__(self, path: Path, busy_seconds: float = 1.0) -> None:
+        self._path, self._busy_seconds = path, busy_seconds
+        self._reader = SqliteWorker(self._connect_reader, "BEGIN")
+
+    async def open(self) -> None:
+        """Make sure that the file is whole."""
+        ahead.refuse_mismatch(self._resolve())
+        await self._reader.start()
+
+    async def close(self) -> None:
+        """Finish what waits."""
+        await self._reader.stop()
+
+    async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
+        """Read the snapshot and the head."""
+        return await self._reader.run(partial(verbs.load, stream=stream))
+
+    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
+        """Read a page of the log."""
+        return await self._reader.run(partial(verbs.entries, stream=stream, after=after, limit=limit))
+
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
+        """Read the batches that hold these samples."""
+        remaining = iter(possible_seqs(seqs))
+        found: dict[Position, Entry] = {}
+        while not is_full(found.values()) and (part := list(islice(remaining, SEQS_PER_STEP))):
+            batches = await self._reader.run(partial(verbs.entries_holding, stream=stream, seqs=part))
+            found.update((entry.position, entry) for entry in batches)
+        return list(found.values())
+
+    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
+        """Give the seqs of known ids."""
+        return await self._reader.run(partial(verbs.find_ids, stream=stream, ids=ids))
+
+    async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the records of labelled samples."""
+        return await self._reader.run(partial(verbs.find_labels, stream=stream, seqs=possible_seqs(seqs)))
+
+    async def streams(self, after: str, limit: int) -> list[str]:
+        """List names in order."""
+        return await self._reader.run(partial(verbs.streams, after=after, limit=limit))
+
+    async def size(self, stream: str) -> StreamSize:
+        """Measure a stream."""
+        return await self._reader.run(partial(verbs.size, stream=stream))
+
+    def _resolve(self) -> Path:
+        """Follow all links: SQLite keeps its other files beside the file that it finds in the end."""
+        self._path = Path(os.path.realpath(self._path))
+        return self._path
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        name = f"file:{quote(str(self._path))}?mode={mode}"
+        try:
+            return sqlite3.connect(name, timeout=self._busy_seconds, isolation_level=None, uri=True)
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(f"SQLite: {error}: {self._path}", cause_of(error)) from error
+
+    def _connect_reader(self) -> sqlite3.Connection:
+        """A connection that cannot write cannot remove the write-ahead file when it is closed."""
+        connection = self._connect("ro")
+        try:
+            refuse_foreign(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+class SqliteStore(SqliteReader):
     """Keeps streams in a file: one thread writes, group by group, another reads."""
 
     is_exclusive = True
     retries = 0
 
     def __init__(self, path: Path, busy_seconds: float = 1.0, durability: Durability = Durability.PROCESS) -> None:
-        self._path, self._busy_seconds, self._synchronous = path, busy_seconds, SYNCHRONOUS[durability]
+        super().__init__(path, busy_seconds)
+        self._synchronous = SYNCHRONOUS[durability]
         self._tokens = count(1)
-        self._lock = FileLock(path.with_name(path.name + ".lock"))
+        self._lock: FileLock | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._writer = SqliteWorker(self._connect_writer, "BEGIN IMMEDIATE")
-        self._reader = SqliteWorker(self._connect_reader, "BEGIN")
 
     async def open(self) -> None:
         """Own the file, make or check its tables, and end what an earlier process left half removed."""
+        self._lock = FileLock(self._resolve())
         self._lock.acquire()
         try:
+            ahead.refuse_mismatch(self._path)
             await self._writer.start()
             await self._writer.run(_touch)
             await self._purge()
             await self._reader.start()
+            self._looking = asyncio.create_task(self._look_around())
         except BaseException:
             await self.close()
             raise
 
     async def close(self) -> None:
         """Finish what waits and give up the file."""
-        await self._reader.stop()
-        await self._writer.stop()
-        self._lock.release()
+        if self._looking is not None:
+            self._looking.cancel()
+        workers = [self._reader, self._writer]
+        if self._writer.watch is not None and self._writer.watch.is_at_fault:
+            # the last one to close removes what stands at the path of the -wal, unless it can only read
+            workers.reverse()
+        is_ended = all([await worker.stop() for worker in workers])
+        if self._lock is not None and is_ended:  # a thread that hangs may yet write
+            self._lock.release()
 
     async def check(self) -> list[str]:
         """Begin a write, and warn of a write-ahead file that cannot be reset."""
         await self._writer.run(_touch)
-        size_bytes = self.wal_bytes()
-        if size_bytes <= 2 * WAL_KEPT_BYTES:
+        size_bytes = self.ahead_bytes()
+        if size_bytes <= LONG_AHEAD_BYTES:
             return []
         return [f"the write-ahead file takes {size_bytes >> 20} MiB: is a long reader holding it?"]
 
-    def wal_bytes(self) -> int:
+    def ahead_bytes(self) -> int:
         """Measure the write-ahead file."""
-        wal = self._path.with_name(self._path.name + "-wal")
-        return wal.stat().st_size if wal.exists() else 0
+        return ahead.size_of(ahead.ahead_of(self._path))
 
     async def acquire(self, stream: str, owner: str, seconds: float) -> int:
         """Grant every lease: the lock on the file keeps other writers out."""
@@ -118,44 +205,18 @@ class SqliteStore:
         await self._writer.run(partial(verbs.replace, stream=stream, after=after, snapshot=snapshot))
         await self._purge_if_possible()
 
-    async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
-        """Read the snapshot and the head."""
-        return await self._reader.run(partial(verbs.load, stream=stream))
-
-    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
-        """Read a page of the log."""
-        return await self._reader.run(partial(verbs.entries, stream=stream, after=after, limit=limit))
-
-    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
-        """Read the batches that hold these samples."""
-        remaining = iter(possible_seqs(seqs))
-        found: dict[Position, Entry] = {}
-        while not is_full(found.values()) and (part := list(islice(remaining, SEQS_PER_STEP))):
-            batches = await self._reader.run(partial(verbs.entries_holding, stream=stream, seqs=part))
-            found.update((entry.position, entry) for entry in batches)
-        return list(found.values())
-
-    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
-        """Give the seqs of known ids."""
-        return await self._reader.run(partial(verbs.find_ids, stream=stream, ids=ids))
-
-    async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
-        """Give the records of labelled samples."""
-        return await self._reader.run(partial(verbs.find_labels, stream=stream, seqs=possible_seqs(seqs)))
-
     async def delete(self, stream: str, token: int = 0) -> bool:
         """Forget a stream."""
         existed = await self._writer.run(partial(verbs.delete, stream=stream))
         await self._purge_if_possible()
         return existed
 
-    async def streams(self, after: str, limit: int) -> list[str]:
-        """List names in order."""
-        return await self._reader.run(partial(verbs.streams, after=after, limit=limit))
-
-    async def size(self, stream: str) -> StreamSize:
-        """Measure a stream."""
-        return await self._reader.run(partial(verbs.size, stream=stream))
+    async def _look_around(self) -> None:
+        """Notice what happens to the files also while nobody writes: what is lost can still be saved then."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            with suppress(StoreError):
+                await self._writer.run(_touch)
 
     async def _purge_if_possible(self) -> None:
         with suppress(StoreUnavailable):  # what is asked for is done; the rest goes with the next purge
@@ -165,24 +226,16 @@ class SqliteStore:
         while await self._writer.run(verbs.purge):
             pass
 
-    def _connect(self) -> sqlite3.Connection:
-        try:
-            return sqlite3.connect(self._path, timeout=self._busy_seconds, isolation_level=None)
-        except sqlite3.OperationalError as error:
-            raise StoreUnavailable(f"SQLite: {error}: {self._path}") from error
-
     def _connect_writer(self) -> sqlite3.Connection:
-        connection = self._connect()
+        assert self._lock is not None
+        connection = self._connect("rwc")
+        watch = Watch(self._path, self._lock.descriptor)
         try:
-            _set_up(connection, self._synchronous)
+            watch.begin(connection, set_up(connection, self._path, self._synchronous))
         except BaseException:
             connection.close()
             raise
-        return connection
-
-    def _connect_reader(self) -> sqlite3.Connection:
-        connection = self._connect()
-        connection.execute("PRAGMA query_only = ON")
+        self._writer.watch = watch
         return connection
 
 
@@ -191,25 +244,38 @@ def _touch(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM doomed WHERE stream = -1")
 
 
-def _set_up(connection: sqlite3.Connection, synchronous: str) -> None:
-    if _is_foreign(connection):
-        raise StoreError("SQLite: the file belongs to another program or to a newer version")
+def set_up(connection: sqlite3.Connection, path: Path, synchronous: str) -> bytes:
+    """Prepare a file and a connection for writing, and give the mark of this opening."""
+    refuse_foreign(connection)
+    if not ahead.size_of(ahead.ahead_of(path)):
+        with suppress(sqlite3.OperationalError):  # somebody reads
+            # what is noted now must not itself depend on a write-ahead file
+            connection.execute("PRAGMA journal_mode = DELETE")
+    if _read_number(connection, "user_version") == 0:
+        _make_tables(connection)
+    opening = ahead.expect_any(connection)
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StoreUnavailable("SQLite: no write-ahead log on this file system")
     connection.execute(f"PRAGMA synchronous = {synchronous}")
-    connection.execute(f"PRAGMA journal_size_limit = {WAL_KEPT_BYTES}")
-    if _read_number(connection, "user_version") == 0:
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {verbs.SCHEMA} PRAGMA application_id = {APPLICATION_ID}; "
-            f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-        )
+    connection.execute("PRAGMA wal_autocheckpoint = 0")  # the watch does it
+    connection.execute("PRAGMA journal_size_limit = 0")  # its size then tells what it holds
+    return opening
 
 
-def _is_foreign(connection: sqlite3.Connection) -> bool:
+def _make_tables(connection: sqlite3.Connection) -> None:
+    connection.executescript(
+        f"BEGIN IMMEDIATE; {verbs.SCHEMA} PRAGMA application_id = {APPLICATION_ID}; "
+        f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+    )
+
+
+def refuse_foreign(connection: sqlite3.Connection) -> None:
+    """Raise StoreError for a file that is not ours."""
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     signature = (_read_number(connection, "application_id"), _read_number(connection, "user_version"))
-    return tables > 0 and signature != (APPLICATION_ID, SCHEMA_VERSION)
+    if tables > 0 and signature != (APPLICATION_ID, SCHEMA_VERSION):
+        raise StoreError("SQLite: the file belongs to another program or to a newer version")
 
 
 def _read_number(connection: sqlite3.Connection, pragma: str) -> int:

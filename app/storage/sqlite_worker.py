@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from app.storage.base import StoreCorrupt, StoreError, StoreUnavailable
+from app.storage.base import Cause, StoreCorrupt, StoreError, StoreUnavailable
 
 T = TypeVar("T")
 Operation = Callable[[sqlite3.Connection], T]
@@ -18,6 +18,12 @@ Operation = Callable[[sqlite3.Connection], T]
 GROUP_LIMIT = 256
 # A disk that hangs keeps the thread: whoever has waited so long is told that the store is unavailable.
 PATIENCE_SECONDS = 5.0
+CAUSES = {
+    sqlite3.SQLITE_FULL: Cause.FULL,
+    sqlite3.SQLITE_READONLY: Cause.READ_ONLY,
+    sqlite3.SQLITE_BUSY: Cause.LOCKED,
+    sqlite3.SQLITE_LOCKED: Cause.LOCKED,
+}
 
 
 class Job(NamedTuple):
@@ -27,8 +33,27 @@ class Job(NamedTuple):
     future: "asyncio.Future[Any]"
 
 
+class Watching(Protocol):
+    """What a worker does around its transactions, in its thread."""
+
+    @property
+    def is_at_fault(self) -> bool:
+        """Tell whether it has found that nothing may be written."""
+
+    def look(self, connection: sqlite3.Connection) -> None:
+        """Raise what forbids to write, or to acknowledge what was just written."""
+
+    def checkpoint_if_due(self, connection: sqlite3.Connection) -> None:
+        """Tidy up, when nobody waits for it."""
+
+    def end(self, connection: sqlite3.Connection) -> None:
+        """Prepare the end of the connection."""
+
+
 class SqliteWorker:
     """Runs operations in one thread, all that wait in one transaction, each undone alone if it fails."""
+
+    watch: Watching | None = None
 
     def __init__(
         self, connect: Callable[[], sqlite3.Connection], begin: str, patience_seconds: float = PATIENCE_SECONDS
@@ -47,12 +72,14 @@ class SqliteWorker:
         await opened
         self._ended = ended
 
-    async def stop(self) -> None:
-        """Finish what waits, then close the connection; a thread that hangs is left behind."""
-        if self._ended is not None:
-            ended, self._ended = self._ended, None
-            self._jobs.put(None)
-            await asyncio.wait([ended], timeout=self._patience.seconds)
+    async def stop(self) -> bool:
+        """Finish what waits, then close the connection; False if its thread hangs, which is left behind."""
+        if self._ended is None:
+            return True
+        ended, self._ended = self._ended, None
+        self._jobs.put(None)
+        await asyncio.wait([ended], timeout=self._patience.seconds)
+        return ended.done()
 
     async def run(self, operation: Operation[T]) -> T:
         """Run one operation; it takes effect unless this raises."""
@@ -75,6 +102,10 @@ class SqliteWorker:
         while group := self._take_group():
             outcomes = self._run_group(connection, group)
             _tell(loop, [(job.future, outcome) for job, outcome in zip(group, outcomes, strict=True)])
+            if self.watch is not None:
+                self.watch.checkpoint_if_due(connection)
+        if self.watch is not None:
+            self.watch.end(connection)
         connection.close()
         _tell(loop, [(ended, None)])
 
@@ -94,15 +125,21 @@ class SqliteWorker:
 
     def _run_group(self, connection: sqlite3.Connection, group: list[Job]) -> list[object]:
         try:
+            self._look(connection)
             connection.execute(self._begin)
             # what is undone of a single one is all there is: that needs no mark to go back to
             attempt = _attempt if len(group) > 1 else _run
             outcomes = [attempt(connection, job) for job in group]
             connection.execute("COMMIT")
+            self._look(connection)
         except Exception as error:  # nothing of this group was kept
             _roll_back(connection)
             return [wrap_error(error) for _ in group]
         return outcomes
+
+    def _look(self, connection: sqlite3.Connection) -> None:
+        if self.watch is not None:
+            self.watch.look(connection)
 
 
 class Patience:
@@ -139,12 +176,18 @@ def wrap_error(error: Exception) -> Exception:
     """Turn the driver's errors into the store's."""
     match error:
         case sqlite3.OperationalError():  # full, locked, read-only, no such directory, input/output error
-            return StoreUnavailable(f"SQLite: {error}")
+            return StoreUnavailable(f"SQLite: {error}", cause_of(error))
         case sqlite3.DatabaseError() if type(error) is sqlite3.DatabaseError:
             return StoreCorrupt(None, f"SQLite: {error}")
         case sqlite3.Error():
             return StoreError(f"SQLite: {error}")
     return error
+
+
+def cause_of(error: sqlite3.Error) -> Cause:
+    """Tell by SQLite's code, whose last byte is the kind."""
+    code = getattr(error, "sqlite_errorcode", 0)  # Python's own errors have none
+    return CAUSES.get(code & 0xFF, Cause.FAILED)
 
 
 def _run(connection: sqlite3.Connection, job: Job) -> object:

@@ -247,20 +247,21 @@ async def test_rows_of_a_deleted_stream_are_removed_even_after_a_crash(sqlite_st
 
 
 async def test_the_write_ahead_file_shrinks_after_a_long_reader(sqlite_store, path, monkeypatch):
-    monkeypatch.setattr("app.storage.sqlite.WAL_KEPT_BYTES", 100_000)
-    await set_pragma(sqlite_store, "journal_size_limit = 100000")
+    monkeypatch.setattr("app.storage.sqlite.LONG_AHEAD_BYTES", 200_000)
+    monkeypatch.setattr("app.storage.sqlite_watch.CHECKPOINT_BYTES", 100_000)
+    monkeypatch.setattr("app.storage.sqlite_watch.AGAIN_SECONDS", 0.0)
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM streams").fetchall()
     for seq in range(200):
         await sqlite_store.append("s", Position(seq, 0), one(seq + 1, bytes(50_000)))
-    assert sqlite_store.wal_bytes() > 9_000_000
+    assert sqlite_store.ahead_bytes() > 9_000_000
     assert "long reader" in (await sqlite_store.check())[0]
     reader.execute("ROLLBACK")
     reader.close()
     for seq in range(200, 202):
         await sqlite_store.append("s", Position(seq, 0), one(seq + 1, bytes(50_000)))
-    assert sqlite_store.wal_bytes() <= 200_000
+    assert sqlite_store.ahead_bytes() <= 200_000
     assert await sqlite_store.check() == []
 
 

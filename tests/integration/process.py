@@ -44,6 +44,11 @@ class ServiceProcess(Restartable):
         self._process.communicate(timeout=60)
         return self._process.returncode
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def said(self) -> str:
         """Give what it said on stderr in all its lives."""
         return self._said.read_text()

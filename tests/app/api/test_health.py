@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from app.storage.base import StoreError, StoreUnavailable
+from app.storage.base import Cause, StoreError, StoreUnavailable
 from app.storage.memory import MemoryStore
 from tests.app.harness import DisturbedStore, FakeClock, Service, raising
 
@@ -59,6 +59,16 @@ async def test_what_does_not_pass_ends_the_start():
     store.before["open"] = raising(StoreError("a wrong password"))
     with pytest.raises(StoreError, match="password"):
         await Service(store).__aenter__()
+
+
+async def test_not_ready_once_the_files_of_the_store_are_others():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        store.before["*"] = raising(StoreUnavailable("itan.db was removed", Cause.REPLACED))
+        answer = await service.http.get("/readyz")
+        assert answer.status_code == 503
+        assert (answer.json()["status"], answer.json()["reason"]) == ("unready", "itan.db was removed")
+        del store.before["*"]
 
 
 async def test_not_ready_while_shutting_down(service):
