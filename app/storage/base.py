@@ -13,6 +13,9 @@ PAGE_BYTES = 1 << 22
 
 NO_LABELS: Mapping[int, bytes] = {}
 
+# A stream whose snapshot is lost is rebuilt by replaying at most about so many samples.
+BASE_SAMPLES = 10_000
+
 
 class Durability(StrEnum):
     """What an acknowledged event survives."""
@@ -150,8 +153,22 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Remains:
+    """What is there of a stream, damaged or not; None is what is gone.
+
+    `base` is an older snapshot than the newest: the log leads on from both. `faults` says in words what is wrong beside
+    a missing snapshot.
+    """
+
+    head: Position | None
+    snapshot: Snapshot | None
+    base: Snapshot | None
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StreamSize:
-    """What one stream takes; bytes of bodies alone."""
+    """What one stream takes; bytes of bodies alone, those of both snapshots together."""
 
     log_entries: int
     log_bytes: int
@@ -215,10 +232,14 @@ class Store(Protocol):
         Raises StaleWriter, StreamNotFound; ValueError if the entry does not follow `after`.
         """
 
-    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0) -> None:
+    async def save_snapshot(
+        self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
+    ) -> None:
         """Replace the snapshot, then trim the entries up to it that end before `keep_from_seq`, their ids and labels.
 
-        Raises StaleWriter if the stored snapshot is newer or the log does not reach this one, StreamNotFound.
+        It is stored a second time, as the base, if there is none, if the base is old or the log would no longer lead
+        on from it, or if asked for. Raises StaleWriter if the stored snapshot is newer or the log does not reach this
+        one, StreamNotFound.
         """
 
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
@@ -227,8 +248,14 @@ class Store(Protocol):
         Raises StaleWriter, StreamNotFound; ValueError if the snapshot does not stand later than `after`.
         """
 
+    async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
+        """Let a stream stand at a snapshot, whatever is there of it, damaged or not; its log begins anew."""
+
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head. Raises StoreCorrupt if the log does not lead from one to the other."""
+
+    async def inspect(self, stream: str) -> Remains | None:
+        """Read what is there of a stream, however damaged; None if nothing is."""
 
     async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
         """Read up to `limit` entries later than `after`, in order; one that makes a page full is the last."""
@@ -277,6 +304,11 @@ def check_position(position: Position) -> None:
     """Refuse numbers that some store would round."""
     if not (0 <= position.seq <= MAX_SEQ and 0 <= position.sub <= MAX_SEQ):
         raise ValueError(f"position {position} is outside 0 .. {MAX_SEQ}")
+
+
+def base_is_due(base: Position | None, snapshot: Position, last: Position) -> bool:
+    """Tell whether a snapshot is to be the base, before the log is trimmed up to `last`."""
+    return base is None or base < last or snapshot.seq - base.seq >= BASE_SAMPLES
 
 
 def last_trimmable(snapshot: Position, keep_from_seq: int) -> Position:

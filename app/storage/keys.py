@@ -16,8 +16,13 @@ class StreamKeys(NamedTuple):
     ids: str
     labels: str
     lease: str
+    base: str
+
+
+TYPES = StreamKeys("hash", "string", "stream", "hash", "hash", "hash", "string")
 
 
 def stream_keys(stream: str) -> StreamKeys:
     """Name the keys of a stream."""
-    return StreamKeys(*(f"{PREFIX}{{{stream}}}:{part}" for part in ("meta", "snap", "log", "ids", "labels", "lease")))
+    parts = ("meta", "snap", "log", "ids", "labels", "lease", "base")
+    return StreamKeys(*(f"{PREFIX}{{{stream}}}:{part}" for part in parts))

@@ -12,11 +12,13 @@ from app.storage.base import (
     Fenced,
     LeaseHeld,
     Position,
+    Remains,
     Renewal,
     Snapshot,
     StaleWriter,
     StreamNotFound,
     StreamSize,
+    base_is_due,
     check_append,
     check_position,
     check_replace,
@@ -37,6 +39,7 @@ class StoredStream:
     ids: dict[str, int] = field(default_factory=dict)
     labels: dict[int, bytes] = field(default_factory=dict)
     fence: int = 0
+    base: Snapshot | None = None
 
     def count_until(self, position: Position) -> int:
         """Count the entries at or before a position."""
@@ -157,15 +160,21 @@ class MemoryStore:
         stored.ids.update(entry.named_samples())
         stored.labels.update(labels)
 
-    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0) -> None:
+    async def save_snapshot(
+        self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
+    ) -> None:
         """Replace the snapshot and trim."""
         stored = self._get_for(stream, token)
         if snapshot.position < stored.snapshot.position:
             raise StaleWriter(stream, snapshot.position, stored.snapshot.position)
         if snapshot.position > stored.head:
             raise StaleWriter(stream, snapshot.position, stored.head)
+        last = last_trimmable(snapshot.position, keep_from_seq)
+        based = None if stored.base is None else stored.base.position
+        if as_base or base_is_due(based, snapshot.position, last):
+            stored.base = snapshot
         stored.snapshot = snapshot
-        stored.trim(last_trimmable(snapshot.position, keep_from_seq))
+        stored.trim(last)
 
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
         """Go on from a foreign state."""
@@ -177,10 +186,22 @@ class MemoryStore:
             raise StaleWriter(stream, after, stored.head)
         self._streams[stream] = StoredStream(snapshot, snapshot.position, fence=stored.fence)
 
+    async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
+        """Stand at a snapshot, whatever is there."""
+        check_position(snapshot.position)
+        if stream in self._streams:
+            self._get_for(stream, token)
+        self._streams[stream] = StoredStream(snapshot, snapshot.position, fence=token)
+
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head."""
         stored = self._streams.get(stream)
         return None if stored is None else (stored.snapshot, stored.head)
+
+    async def inspect(self, stream: str) -> Remains | None:
+        """Read what is there."""
+        stored = self._streams.get(stream)
+        return None if stored is None else Remains(stored.head, stored.snapshot, stored.base)
 
     async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
         """Read a page of the log."""
@@ -220,7 +241,8 @@ class MemoryStore:
         """Measure a stream."""
         stored = self._get(stream)
         log_bytes = sum(len(entry.body) for entry in stored.log)
-        return StreamSize(len(stored.log), log_bytes, len(stored.snapshot.body))
+        base_bytes = 0 if stored.base is None else len(stored.base.body)
+        return StreamSize(len(stored.log), log_bytes, len(stored.snapshot.body) + base_bytes)
 
     def _get(self, stream: str) -> StoredStream:
         if stream not in self._streams:

@@ -8,6 +8,7 @@ from uuid import uuid4
 import msgspec
 
 from app.storage.base import (
+    BASE_SAMPLES,
     NO_LABELS,
     PAGE_BYTES,
     START,
@@ -16,6 +17,7 @@ from app.storage.base import (
     Fenced,
     LeaseHeld,
     Position,
+    Remains,
     Renewal,
     Snapshot,
     StaleWriter,
@@ -31,7 +33,7 @@ from app.storage.base import (
     last_trimmable,
     possible_seqs,
 )
-from app.storage.keys import STREAMS, stream_keys
+from app.storage.keys import STREAMS, TYPES, stream_keys
 from app.storage.redis_pipe import Exchange, RedisPipe, Script, read_script, wrap_error, wrap_refusal
 from app.storage.redis_promise import find_faults, waits_for
 from app.storage.redis_servers import Words, servers_of
@@ -159,12 +161,16 @@ class RedisStore:
         reply = await self._appends.start(self._script("append"), stream_keys(stream), *arguments)
         _accept(reply, stream, after, token)
 
-    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0) -> None:
+    async def save_snapshot(
+        self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
+    ) -> None:
         """Replace the snapshot and trim, step by step."""
         check_position(snapshot.position)
-        reply = await self._run("save", stream, token, str(snapshot.position), snapshot.body)
-        _accept(reply, stream, snapshot.position, token)
         last = last_trimmable(snapshot.position, keep_from_seq)
+        trimmed = str(max(last, START))
+        given = (token, str(snapshot.position), snapshot.body, trimmed, BASE_SAMPLES, int(as_base))
+        reply = await self._run("save", stream, *given)
+        _accept(reply, stream, snapshot.position, token)
         while last.seq >= 0 and _status(await self._run("trim", stream, str(last))) == "more":
             pass
 
@@ -174,6 +180,13 @@ class RedisStore:
         reply = await self._change("replace", stream, token, str(after), str(snapshot.position), snapshot.body)
         _accept(reply, stream, after, token)
 
+    async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
+        """Stand at a snapshot, whatever is there."""
+        check_position(snapshot.position)
+        reply = await self._change("restore", stream, token, str(snapshot.position), snapshot.body)
+        _accept(reply, stream, snapshot.position, token)
+        await self._list(stream)
+
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head, and make sure that nothing is gone."""
         reply = await self._run("load", stream)
@@ -181,6 +194,10 @@ class RedisStore:
             return None
         _accept(reply, stream, START)
         return _verify(stream, *reply[1:])
+
+    async def inspect(self, stream: str) -> Remains | None:
+        """Read what is there, and what should be."""
+        return _remains(stream, *(await self._run("inspect", stream, *TYPES))[1:])
 
     async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
         """Read a page of the log."""
@@ -214,7 +231,7 @@ class RedisStore:
         if _status(reply) == "fenced":
             raise Fenced(stream, token, int(reply[1]))
         await self._others.send("ZREM", STREAMS, stream)
-        if await self._others.send("EXISTS", stream_keys(stream).meta):
+        if await self._is_there(stream):
             await self._list(stream)
         return _status(reply) == "ok"
 
@@ -224,7 +241,7 @@ class RedisStore:
         while len(found) < limit:
             wanted = limit - len(found)
             page = await self._list_page(after, wanted)
-            found += [name for name in page if await self._others.send("EXISTS", stream_keys(name).meta)]
+            found += [name for name in page if await self._is_there(name)]
             if len(page) < wanted:
                 break
             after = page[-1]
@@ -235,6 +252,11 @@ class RedisStore:
         reply = await self._run("size", stream)
         _accept(reply, stream, START)
         return StreamSize(*(int(number) for number in reply[1:]))
+
+    async def _is_there(self, stream: str) -> bool:
+        """Tell whether anything is kept of a stream but its lease."""
+        keys = stream_keys(stream)
+        return bool(await self._others.send("EXISTS", *(key for key in keys if key != keys.lease)))
 
     async def _run(self, verb: str, stream: str, *arguments: Any) -> list[Any]:
         reply: list[Any] = await self._others.start(self._script(verb), stream_keys(stream), *arguments)
@@ -306,9 +328,39 @@ def _verify(
 def _find_loss(counts: Sequence[Any]) -> str | None:
     """Compare what should be there with what is: an evicted key is empty, and a later write fills it in part."""
     for name, expected, actual in zip(("log", "id index", "label index"), counts[::2], counts[1::2], strict=True):
-        if int(expected) != int(actual):
-            return f"the {name} has {int(actual)} entries where {int(expected)} were written"
+        if int(expected or 0) != int(actual or 0):
+            return f"the {name} has {int(actual or 0)} entries where {int(expected or 0)} were written"
     return None
+
+
+def _foreign_keys(stream: str, types: Sequence[bytes]) -> list[str]:
+    """Say which keys of a stream are of another type than they must be."""
+    of_keys = zip(stream_keys(stream), types, TYPES, strict=True)
+    return [
+        f"its key {key} is of the type {found.decode()}, not {wanted}"
+        for key, found, wanted in of_keys
+        if found.decode() not in (wanted, "none")
+    ]
+
+
+def _remains(
+    stream: str, types: list[bytes], meta: Any, body: Any, base: Any, last: bytes | None, *actual: Any
+) -> Remains | None:
+    lease = stream_keys(stream).index(stream_keys(stream).lease)
+    if all(found == b"none" for place, found in enumerate(types) if place != lease):
+        return None
+    head, at, based, *expected = meta or [None, b"0-0", b"0-0", None, None, None]
+    faults = _foreign_keys(stream, types)
+    if head is None:
+        faults.append("its head is missing")
+    elif loss := _find_loss([*chain.from_iterable(zip(expected, actual, strict=True))]):
+        faults.append(loss)
+    known = head or last
+    return Remains(Position.parse(known) if known else None, _snapshot(at, body), _snapshot(based, base), tuple(faults))
+
+
+def _snapshot(position: bytes | None, body: bytes | None) -> Snapshot | None:
+    return None if position is None or body is None else Snapshot(Position.parse(position), body)
 
 
 def _milliseconds(seconds: float) -> int:

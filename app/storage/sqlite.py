@@ -17,6 +17,7 @@ from app.storage.base import (
     Durability,
     Entry,
     Position,
+    Remains,
     Renewal,
     Snapshot,
     StoreError,
@@ -62,6 +63,10 @@ class SqliteReader:
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head."""
         return await self._reader.run(partial(verbs.load, stream=stream))
+
+    async def inspect(self, stream: str) -> Remains | None:
+        """Read what is there."""
+        return await self._reader.run(partial(verbs.inspect, stream=stream))
 
     async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
         """Read a page of the log."""
@@ -109,6 +114,8 @@ class SqliteReader:
         connection = self._connect("ro")
         try:
             refuse_foreign(connection)
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'bases'").fetchone():
+                connection.execute(verbs.BASES.replace("TABLE", "TEMP TABLE"))
         except BaseException:
             connection.close()
             raise
@@ -191,11 +198,14 @@ class SqliteStore(SqliteReader):
         check_append(after, entry, labels)
         await self._writer.run(partial(verbs.append, stream=stream, after=after, entry=entry, labels=dict(labels)))
 
-    async def save_snapshot(self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0) -> None:
+    async def save_snapshot(
+        self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
+    ) -> None:
         """Replace the snapshot and trim, step by step."""
         check_position(snapshot.position)
-        await self._writer.run(partial(verbs.save_snapshot, stream=stream, snapshot=snapshot))
         last = last_trimmable(snapshot.position, keep_from_seq)
+        save = partial(verbs.save_snapshot, stream=stream, snapshot=snapshot, last=last, as_base=as_base)
+        await self._writer.run(save)
         while await self._writer.run(partial(verbs.trim, stream=stream, last=last)):
             pass
 
@@ -203,6 +213,12 @@ class SqliteStore(SqliteReader):
         """Go on from a foreign state."""
         check_replace(after, snapshot)
         await self._writer.run(partial(verbs.replace, stream=stream, after=after, snapshot=snapshot))
+        await self._purge_if_possible()
+
+    async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
+        """Stand at a snapshot, whatever is there."""
+        check_position(snapshot.position)
+        await self._writer.run(partial(verbs.restore, stream=stream, snapshot=snapshot))
         await self._purge_if_possible()
 
     async def delete(self, stream: str, token: int = 0) -> bool:
@@ -253,6 +269,7 @@ def set_up(connection: sqlite3.Connection, path: Path, synchronous: str) -> byte
             connection.execute("PRAGMA journal_mode = DELETE")
     if _read_number(connection, "user_version") == 0:
         _make_tables(connection)
+    connection.execute(verbs.BASES)
     opening = ahead.expect_any(connection)
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":

@@ -8,13 +8,16 @@ from typing import Any
 import msgspec
 
 from app.storage.base import (
+    START,
     Entry,
     Position,
+    Remains,
     Snapshot,
     StaleWriter,
     StoreCorrupt,
     StreamNotFound,
     StreamSize,
+    base_is_due,
     collect_batches,
     find_gap,
     take_page,
@@ -28,7 +31,12 @@ VARIABLES = 900
 
 ENTRY_COLUMNS = "seq, sub, body, first_seq, ids"
 
-SCHEMA = """
+# Files of the same version may lack this table: it came later.
+BASES = """
+CREATE TABLE IF NOT EXISTS bases (
+    stream INTEGER PRIMARY KEY, seq INTEGER NOT NULL, sub INTEGER NOT NULL, body BLOB NOT NULL);
+"""
+SCHEMA = f"""{BASES}
 CREATE TABLE streams (
     number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
     head_seq INTEGER NOT NULL, head_sub INTEGER NOT NULL, log_entries INTEGER NOT NULL, log_bytes INTEGER NOT NULL);
@@ -53,7 +61,7 @@ def create(connection: sqlite3.Connection, stream: str, snapshot: Snapshot) -> b
     )
     if inserted.rowcount == 0:
         return False
-    _put_snapshot(connection, inserted.lastrowid or 0, snapshot)
+    _put_snapshot(connection, "snapshots", inserted.lastrowid or 0, snapshot)
     return True
 
 
@@ -78,19 +86,23 @@ def append(
         )
 
 
-def save_snapshot(connection: sqlite3.Connection, stream: str, snapshot: Snapshot) -> None:
-    """Replace the snapshot by one that is not older."""
+def save_snapshot(
+    connection: sqlite3.Connection, stream: str, snapshot: Snapshot, last: Position, *, as_base: bool = False
+) -> None:
+    """Replace the snapshot by one that is not older, and the base before the log is trimmed past it."""
     number, head = _find_stream(connection, stream)
-    stored = _snapshot_position(connection, stream, number)
+    stored = _position(connection, "snapshots", number) or START  # one that is gone is replaced by any
     if not stored <= snapshot.position <= head:
         raise StaleWriter(stream, snapshot.position, stored if snapshot.position < stored else head)
-    _put_snapshot(connection, number, snapshot)
+    _put_snapshot(connection, "snapshots", number, snapshot)
+    if as_base or base_is_due(_position(connection, "bases", number), snapshot.position, last):
+        _put_snapshot(connection, "bases", number, snapshot)
 
 
 def trim(connection: sqlite3.Connection, stream: str, last: Position) -> bool:
     """Drop some of the entries up to a position; True while there are more."""
     number, _ = _find_stream(connection, stream)
-    last = min(last, _snapshot_position(connection, stream, number))
+    last = min(last, *(_position(connection, table, number) or START for table in ("snapshots", "bases")))
     oldest = connection.execute(
         "SELECT seq, sub, x'', first_seq, ids, length(body) FROM log WHERE stream = ? AND (seq, sub) <= (?, ?) "
         "ORDER BY seq, sub LIMIT ?",
@@ -106,9 +118,14 @@ def replace(connection: sqlite3.Connection, stream: str, after: Position, snapsh
     """Give the stream a new number, with nothing under it but the snapshot."""
     number, head = _find_stream(connection, stream)
     if head != after:
-        if head == snapshot.position and _read_snapshot(connection, stream, number) == snapshot:
+        if head == snapshot.position and _read_snapshot(connection, "snapshots", number) == snapshot:
             return
         raise StaleWriter(stream, after, head)
+    restore(connection, stream, snapshot)
+
+
+def restore(connection: sqlite3.Connection, stream: str, snapshot: Snapshot) -> None:
+    """Give the stream a new number, with nothing under it but the snapshot."""
     delete(connection, stream)
     create(connection, stream, snapshot)
 
@@ -127,6 +144,7 @@ def purge(connection: sqlite3.Connection) -> bool:
     steps = (("log", "rowid", STEP_ENTRIES), ("ids", "id", STEP_ROWS), ("labels", "seq", STEP_ROWS))
     if not any(_remove_rows(connection, doomed[0], *step) for step in steps):
         connection.execute("DELETE FROM snapshots WHERE stream = ?", doomed)
+        connection.execute("DELETE FROM bases WHERE stream = ?", doomed)
         connection.execute("DELETE FROM doomed WHERE stream = ?", doomed)
     return True
 
@@ -137,7 +155,9 @@ def load(connection: sqlite3.Connection, stream: str) -> tuple[Snapshot, Positio
         number, head = _find_stream(connection, stream)
     except StreamNotFound:
         return None
-    snapshot = _read_snapshot(connection, stream, number)
+    snapshot = _read_snapshot(connection, "snapshots", number)
+    if snapshot is None:
+        raise StoreCorrupt(stream, "the snapshot is missing")
     first = next(iter(_read_entries(connection, number, snapshot.position, 1)), None)
     last = connection.execute(
         "SELECT seq, sub FROM log WHERE stream = ? ORDER BY seq DESC, sub DESC LIMIT 1", (number,)
@@ -145,6 +165,19 @@ def load(connection: sqlite3.Connection, stream: str) -> tuple[Snapshot, Positio
     if gap := find_gap(snapshot.position, head, first, last and Position(*last)):
         raise StoreCorrupt(stream, gap)
     return snapshot, head
+
+
+def inspect(connection: sqlite3.Connection, stream: str) -> Remains | None:
+    """Read what is there, and count the log."""
+    row = connection.execute("SELECT number, head_seq, head_sub, log_entries FROM streams WHERE name = ?", (stream,))
+    found = row.fetchone()
+    if found is None:
+        return None
+    number, seq, sub, expected = found
+    (actual,) = connection.execute("SELECT count(*) FROM log WHERE stream = ?", (number,)).fetchone()
+    faults = () if actual == expected else (f"the log has {actual} entries where {expected} were written",)
+    newest, base = (_read_snapshot(connection, table, number) for table in ("snapshots", "bases"))
+    return Remains(Position(seq, sub), newest, base, faults)
 
 
 def entries(connection: sqlite3.Connection, stream: str, after: Position, limit: int) -> list[Entry]:
@@ -184,7 +217,9 @@ def streams(connection: sqlite3.Connection, after: str, limit: int) -> list[str]
 def size(connection: sqlite3.Connection, stream: str) -> StreamSize:
     """Measure a stream."""
     row = connection.execute(
-        "SELECT log_entries, log_bytes, length(body) FROM streams JOIN snapshots ON stream = number WHERE name = ?",
+        "SELECT log_entries, log_bytes, coalesce(length(newest.body), 0) + coalesce(length(bases.body), 0) "
+        "FROM streams LEFT JOIN snapshots newest ON newest.stream = number "
+        "LEFT JOIN bases ON bases.stream = number WHERE name = ?",
         (stream,),
     ).fetchone()
     if row is None:
@@ -230,22 +265,21 @@ def _put_entry(connection: sqlite3.Connection, number: int, entry: Entry) -> Non
     )
 
 
-def _put_snapshot(connection: sqlite3.Connection, number: int, snapshot: Snapshot) -> None:
-    connection.execute("REPLACE INTO snapshots VALUES (?, ?, ?, ?)", (number, *snapshot.position, snapshot.body))
+def _put_snapshot(connection: sqlite3.Connection, table: str, number: int, snapshot: Snapshot) -> None:
+    query = f"REPLACE INTO {table} VALUES (?, ?, ?, ?)"  # noqa: S608 (names from this file)
+    connection.execute(query, (number, *snapshot.position, snapshot.body))
 
 
-def _snapshot_position(connection: sqlite3.Connection, stream: str, number: int) -> Position:
-    row = connection.execute("SELECT seq, sub FROM snapshots WHERE stream = ?", (number,)).fetchone()
-    if row is None:
-        raise StoreCorrupt(stream, "the snapshot is missing")
-    return Position(*row)
+def _position(connection: sqlite3.Connection, table: str, number: int) -> Position | None:
+    query = f"SELECT seq, sub FROM {table} WHERE stream = ?"  # noqa: S608 (names from this file)
+    row = connection.execute(query, (number,)).fetchone()
+    return row and Position(*row)
 
 
-def _read_snapshot(connection: sqlite3.Connection, stream: str, number: int) -> Snapshot:
-    row = connection.execute("SELECT seq, sub, body FROM snapshots WHERE stream = ?", (number,)).fetchone()
-    if row is None:
-        raise StoreCorrupt(stream, "the snapshot is missing")
-    return Snapshot(Position(row[0], row[1]), row[2])
+def _read_snapshot(connection: sqlite3.Connection, table: str, number: int) -> Snapshot | None:
+    query = f"SELECT seq, sub, body FROM {table} WHERE stream = ?"  # noqa: S608 (names from this file)
+    row = connection.execute(query, (number,)).fetchone()
+    return row and Snapshot(Position(row[0], row[1]), row[2])
 
 
 def _read_body(connection: sqlite3.Connection, number: int, position: Position) -> bytes | None:

@@ -89,7 +89,7 @@ async def test_a_stream_that_was_deleted_begins_with_a_higher_token(streams):
         await streams.append("s", Position(0, 0), one(1), {}, before)
 
 
-@pytest.mark.parametrize("verb", ["append", "repeat", "save_snapshot", "replace", "delete"])
+@pytest.mark.parametrize("verb", ["append", "repeat", "save_snapshot", "replace", "restore", "delete"])
 async def test_a_lower_token_changes_nothing(streams, verb):
     old = await streams.acquire("s", "a", SHORT)
     new = await insist(lambda: streams.acquire("s", "b", LONG))
@@ -97,6 +97,7 @@ async def test_a_lower_token_changes_nothing(streams, verb):
         "append": lambda token: streams.append("s", Position(1, 0), one(2), {1: b"new"}, token),
         "repeat": lambda token: streams.append("s", Position(0, 0), one(1), {}, token),
         "save_snapshot": lambda token: streams.save_snapshot("s", Snapshot(Position(1, 0), b"new"), 2, token),
+        "restore": lambda token: streams.restore("s", Snapshot(Position(1, 1), b"new"), token),
         "replace": lambda token: streams.replace("s", Position(1, 0), Snapshot(Position(1, 1), b"new"), token),
         "delete": lambda token: streams.delete("s", token),
     }

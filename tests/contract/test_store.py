@@ -5,7 +5,18 @@ import asyncio
 import pytest
 
 from app.storage import open_store
-from app.storage.base import MAX_SEQ, PAGE_BYTES, Entry, Position, Snapshot, StaleWriter, StreamNotFound, StreamSize
+from app.storage.base import (
+    BASE_SAMPLES,
+    MAX_SEQ,
+    PAGE_BYTES,
+    Entry,
+    Position,
+    Remains,
+    Snapshot,
+    StaleWriter,
+    StreamNotFound,
+    StreamSize,
+)
 from tests.contract.conftest import KINDS
 
 START = Snapshot(Position(0, 0), b"start")
@@ -355,7 +366,7 @@ async def test_trimming_is_exact_and_never_passes_the_snapshot(store, at, keep, 
         left,
         ids,
         labels,
-        StreamSize(len(left), sum(len(entry.body) for entry in left), 8),
+        StreamSize(len(left), sum(len(entry.body) for entry in left), 8 + 8),
     )
 
 
@@ -380,6 +391,78 @@ async def test_trimming_takes_many_entries_and_big_ones(store):
     assert await store.entries("s", Position(0, 0), 9) == [batch(12_601, 12_601)]
     assert await store.find_ids("s", [f"id {seq}" for seq in range(1, 12_602)]) == {}
     assert await store.load("s") == (Snapshot(Position(12_601, 0), b""), Position(12_601, 0))
+
+
+# the base, and damage
+
+
+async def based(store) -> tuple[Snapshot, list[Entry]]:
+    """Give the base, and the log after it, which must lead to the head."""
+    remains = await store.inspect("s")
+    log = await store.entries("s", remains.base.position, 1000)
+    position = remains.base.position
+    for entry in log:
+        assert entry.follows(position)
+        position = entry.position
+    assert position == remains.head
+    return remains.base, log
+
+
+async def test_a_young_stream_has_no_base(store):
+    await fill(store, "s", *LOG)
+    assert await store.inspect("s") == Remains(Position(9, 0), START, None)
+    assert await store.inspect("t") is None
+
+
+async def test_the_first_snapshot_is_the_base_until_the_log_is_trimmed_past_it(store):
+    await fill(store, "s", *LOG)
+    first, second, third = (Snapshot(Position(*at), b"at %d-%d" % at) for at in ((3, 1), (6, 0), (9, 0)))
+    await store.save_snapshot("s", first, 0)
+    assert await based(store) == (first, LOG[2:])
+    await store.save_snapshot("s", second, 3)
+    assert await based(store) == (first, LOG[2:])
+    assert (await store.inspect("s")).snapshot == second
+    await store.save_snapshot("s", third, 5)
+    assert await based(store) == (third, [])
+    assert (await store.inspect("s")).snapshot == third
+    assert await store.entries("s", Position(0, 0), 9) == LOG[2:]
+
+
+async def test_a_base_that_is_old_is_replaced(store):
+    await fill(store, "s", batch(1, 5), batch(6, 5 + BASE_SAMPLES - 1), batch(5 + BASE_SAMPLES, 5 + BASE_SAMPLES))
+    young, near, far = (Snapshot(Position(seq, 0), b"%d" % seq) for seq in (5, 4 + BASE_SAMPLES, 5 + BASE_SAMPLES))
+    for snapshot, base in ((young, young), (near, young), (far, far)):
+        await store.save_snapshot("s", snapshot, 0)
+        assert (await based(store))[0] == base
+
+
+async def test_a_base_can_be_asked_for(store):
+    await fill(store, "s", *LOG)
+    for position in (Position(3, 0), Position(6, 1), Position(6, 1)):
+        snapshot = Snapshot(position, b"at %d-%d" % position)
+        await store.save_snapshot("s", snapshot, 0, 0, as_base=True)
+        assert await store.inspect("s") == Remains(Position(9, 0), snapshot, snapshot)
+
+
+@pytest.mark.parametrize("verb", ["replace", "delete", "restore"])
+async def test_no_base_outlives_its_log(store, verb):
+    await fill(store, "s", *LOG)
+    await store.save_snapshot("s", Snapshot(Position(9, 0), b"old"), 0)
+    new = Snapshot(Position(9, 1), b"new")
+    if verb == "delete":
+        await store.delete("s")
+        await store.create("s", new)
+    else:
+        await (store.restore("s", new) if verb == "restore" else store.replace("s", Position(9, 0), new))
+    assert await everything(store, "s") == ((new, Position(9, 1)), [], {}, {}, StreamSize(0, 0, 3))
+    assert await store.inspect("s") == Remains(Position(9, 1), new, None)
+    assert await store.streams("", 9) == ["s"]
+
+
+async def test_restore_begins_what_is_not_there(store):
+    await store.restore("s", START)
+    assert await store.load("s") == (START, START.position)
+    assert await store.streams("", 9) == ["s"]
 
 
 # replace

@@ -287,7 +287,7 @@ def count_rows(connection: sqlite3.Connection) -> tuple[int, int, int]:
 
 
 def test_a_step_of_trimming_ends_with_the_entry_that_makes_it_five_thousand_samples(verbs_on):
-    verbs.save_snapshot(verbs_on, "s", Snapshot(Position(12_000, 0), b"all"))
+    verbs.save_snapshot(verbs_on, "s", Snapshot(Position(12_000, 0), b"all"), Position(12_000, 0))
     assert verbs.trim(verbs_on, "s", Position(12_000, 0))
     assert count_rows(verbs_on) == (7, 7000, 7000)
     assert verbs.trim(verbs_on, "s", Position(12_000, 0))

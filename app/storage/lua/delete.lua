@@ -1,10 +1,12 @@
 -- Forget a stream, remnants of a damaged one too. ARGV: token
 local meta, lease = KEYS[1], KEYS[6]
-local token, fence = ARGV[1], redis.call('HGET', meta, 'fence')
-if fence and tonumber(token) < tonumber(fence) then
+local token = ARGV[1]
+
+local fence = redis.pcall('HGET', meta, 'fence')
+if type(fence) == 'string' and tonumber(token) < tonumber(fence) then
   return {'fenced', fence}
 end
-local removed = redis.call('UNLINK', unpack(KEYS, 1, 5))
+local removed = redis.call('UNLINK', KEYS[7], unpack(KEYS, 1, 5))
 if redis.call('EXISTS', lease) == 0 then -- a write even if all is gone already, as in append
   redis.call('HSET', lease, 'token', token)
   redis.call('UNLINK', lease)

@@ -1,5 +1,5 @@
 -- Go on from a foreign state: nothing stays but the new snapshot. ARGV: token, after, position, body
-local meta, snapshot, log, ids, labels = unpack(KEYS)
+local meta, snapshot, log, ids, labels, _, base = unpack(KEYS)
 local token, after, position, body = unpack(ARGV)
 
 local head, stored, fence = unpack(redis.call('HMGET', meta, 'head', 'snapshot', 'fence'))
@@ -16,7 +16,8 @@ if head ~= after then
   end
   return {repeated and 'ok' or 'stale', head}
 end
-redis.call('UNLINK', snapshot, log, ids, labels)
+redis.call('UNLINK', snapshot, log, ids, labels, base)
+redis.call('HDEL', meta, 'base')
 redis.call('SET', snapshot, body)
 redis.call('HSET', meta, 'fence', token, 'head', position, 'snapshot', position,
   'entries', 0, 'bytes', 0, 'ids', 0, 'labels', 0)

@@ -1,6 +1,7 @@
--- Replace the snapshot by one that is not older and not later than the head. ARGV: token, position, body
-local meta, snapshot = KEYS[1], KEYS[2]
-local token, position, body = unpack(ARGV)
+-- Replace the snapshot by one that is not older and not later than the head, and the base if it is due.
+-- ARGV: token, position, body, up to where the log will be trimmed, samples after which a base is old, 1 to replace it now
+local meta, snapshot, base = KEYS[1], KEYS[2], KEYS[7]
+local token, position, body, last, old, as_base = unpack(ARGV)
 
 local function is_later(a, b)
   local a_seq, a_sub = string.match(a, '(%d+)-(%d+)')
@@ -11,7 +12,7 @@ local function is_later(a, b)
   return tonumber(a_sub) > tonumber(b_sub)
 end
 
-local head, stored, fence = unpack(redis.call('HMGET', meta, 'head', 'snapshot', 'fence'))
+local head, stored, based, fence = unpack(redis.call('HMGET', meta, 'head', 'snapshot', 'base', 'fence'))
 if not head then
   return {'missing'}
 end
@@ -28,4 +29,11 @@ end
 redis.call('UNLINK', snapshot)
 redis.call('SET', snapshot, body)
 redis.call('HSET', meta, 'snapshot', position)
+local function samples(a)
+  return tonumber(string.match(a, '%d+'))
+end
+if as_base == '1' or not based or is_later(last, based) or samples(position) - samples(based) >= tonumber(old) then
+  redis.call('SET', base, body)
+  redis.call('HSET', meta, 'base', position)
+end
 return {'ok'}

@@ -37,14 +37,16 @@ local function lower(field, amount)
   end
 end
 
-local stored = redis.call('HGET', meta, 'snapshot')
-if not stored then
-  return {'missing'}
-end
 local last_seq, last_sub = parse(last)
-local snapshot_seq, snapshot_sub = parse(stored)
-if snapshot_seq < last_seq or (snapshot_seq == last_seq and snapshot_sub < last_sub) then
-  return {'ok'} -- another stream of the same name: it is not ours to trim
+for _, kind in ipairs({'snapshot', 'base'}) do
+  local stored = redis.call('HGET', meta, kind)
+  if not stored then
+    return {'missing'}
+  end
+  local seq, sub = parse(stored)
+  if seq < last_seq or (seq == last_seq and sub < last_sub) then
+    return {'ok'} -- another stream of the same name: it is not ours to trim
+  end
 end
 
 local names, name_seqs, seqs = {}, {}, {}

@@ -1,0 +1,13 @@
+-- Let a stream stand at a snapshot, whatever is there of it. ARGV: token, position, body
+local meta, snapshot = KEYS[1], KEYS[2]
+local token, position, body = unpack(ARGV)
+
+local fence = redis.pcall('HGET', meta, 'fence')
+if type(fence) == 'string' and tonumber(token) < tonumber(fence) then
+  return {'fenced', fence}
+end
+redis.call('UNLINK', KEYS[7], unpack(KEYS, 1, 5))
+redis.call('SET', snapshot, body)
+redis.call('HSET', meta, 'fence', token, 'head', position, 'snapshot', position,
+  'entries', 0, 'bytes', 0, 'ids', 0, 'labels', 0)
+return {'ok'}
