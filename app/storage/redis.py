@@ -33,7 +33,7 @@ from app.storage.base import (
     last_trimmable,
     possible_seqs,
 )
-from app.storage.keys import STREAMS, TYPES, stream_keys
+from app.storage.keys import STREAMS, TYPES, StreamKeys, stream_keys
 from app.storage.redis_pipe import Exchange, RedisPipe, Script, read_script, wrap_error, wrap_refusal
 from app.storage.redis_promise import find_faults, waits_for
 from app.storage.redis_servers import Words, servers_of
@@ -158,7 +158,7 @@ class RedisStore:
         first = "" if entry.first_seq is None else int(entry.first_seq)
         fields = chain.from_iterable((int(seq), body) for seq, body in labels.items())
         arguments = (token, str(after), str(entry.position), entry.body, first, packed, *fields)
-        reply = await self._appends.start(self._script("append"), stream_keys(stream), *arguments)
+        reply = await self._ask(self._appends, "append", stream, *arguments)
         _accept(reply, stream, after, token)
 
     async def save_snapshot(
@@ -218,12 +218,12 @@ class RedisStore:
 
     async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
         """Give the seqs of known ids."""
-        known = await self._look_up(stream_keys(stream).ids, ids)
+        known = await self._look_up(stream, stream_keys(stream).ids, ids)
         return {name: int(seq) for name, seq in known}
 
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of labelled samples."""
-        return dict(await self._look_up(stream_keys(stream).labels, possible_seqs(seqs)))
+        return dict(await self._look_up(stream, stream_keys(stream).labels, possible_seqs(seqs)))
 
     async def delete(self, stream: str, token: int = 0) -> bool:
         """Forget a stream; if another was created meanwhile, that one stays listed."""
@@ -259,23 +259,36 @@ class RedisStore:
         return bool(await self._others.send("EXISTS", *(key for key in keys if key != keys.lease)))
 
     async def _run(self, verb: str, stream: str, *arguments: Any) -> list[Any]:
-        reply: list[Any] = await self._others.start(self._script(verb), stream_keys(stream), *arguments)
-        return reply
+        return await self._ask(self._others, verb, stream, *arguments)
 
     async def _change(self, verb: str, stream: str, *arguments: Any) -> list[Any]:
         """Run what is acknowledged to somebody, so that it must be kept as promised."""
-        reply: list[Any] = await self._changes.start(self._script(verb), stream_keys(stream), *arguments)
+        return await self._ask(self._changes, verb, stream, *arguments)
+
+    async def _ask(self, pipe: RedisPipe, verb: str, stream: str, *arguments: Any) -> list[Any]:
+        try:
+            reply: list[Any] = await pipe.start(self._script(verb), stream_keys(stream), *arguments)
+        except StoreCorrupt as error:
+            raise await self._explained(stream, error) from error
         return reply
+
+    async def _explained(self, stream: str, error: StoreCorrupt) -> StoreCorrupt:
+        """Say of which stream a key is that has another type than it must, and which key."""
+        types = [str(await self._others.send("TYPE", key), "ascii") for key in stream_keys(stream)]
+        return StoreCorrupt(stream, "; ".join(_foreign_keys(stream, types)) or error.gap)
 
     def _script(self, verb: str) -> Script:
         if verb not in self._scripts:
             self._scripts[verb] = read_script(verb)
         return self._scripts[verb]
 
-    async def _look_up(self, key: str, fields: Sequence[Any]) -> list[tuple[Any, bytes]]:
+    async def _look_up(self, stream: str, key: str, fields: Sequence[Any]) -> list[tuple[Any, bytes]]:
         known: list[tuple[Any, bytes]] = []
         for part in _parts(fields, FIELDS_PER_STEP):
-            values = await self._others.send("HMGET", key, *part)
+            try:
+                values = await self._others.send("HMGET", key, *part)
+            except StoreCorrupt as error:
+                raise await self._explained(stream, error) from error
             known += [pair for pair in zip(part, values, strict=True) if pair[1] is not None]
         return known
 
@@ -333,21 +346,21 @@ def _find_loss(counts: Sequence[Any]) -> str | None:
     return None
 
 
-def _foreign_keys(stream: str, types: Sequence[bytes]) -> list[str]:
+def _foreign_keys(stream: str, types: Sequence[str]) -> list[str]:
     """Say which keys of a stream are of another type than they must be."""
     of_keys = zip(stream_keys(stream), types, TYPES, strict=True)
     return [
-        f"its key {key} is of the type {found.decode()}, not {wanted}"
+        f"its key {key} is of the type {found}, not {wanted}"
         for key, found, wanted in of_keys
-        if found.decode() not in (wanted, "none")
+        if found not in (wanted, "none")
     ]
 
 
 def _remains(
-    stream: str, types: list[bytes], meta: Any, body: Any, base: Any, last: bytes | None, *actual: Any
+    stream: str, found: list[bytes], meta: Any, body: Any, base: Any, last: bytes | None, *actual: Any
 ) -> Remains | None:
-    lease = stream_keys(stream).index(stream_keys(stream).lease)
-    if all(found == b"none" for place, found in enumerate(types) if place != lease):
+    types = StreamKeys(*(str(kind, "ascii") for kind in found))
+    if set(types._replace(lease="none")) == {"none"}:
         return None
     head, at, based, *expected = meta or [None, b"0-0", b"0-0", None, None, None]
     faults = _foreign_keys(stream, types)

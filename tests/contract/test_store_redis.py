@@ -109,6 +109,73 @@ async def test_a_server_that_is_not_there_is_unavailable(unused_tcp_port):
     await store.close()
 
 
+PARTS = ["meta", "snap", "log", "ids", "labels", "base"]
+
+
+@pytest.mark.parametrize("part", [*PARTS, "lease"])
+async def test_a_key_of_another_type_is_named_and_can_be_deleted(redis_store, admin, part):
+    token = await redis_store.acquire("s", "a", 60)
+    await redis_store.append("s", Position(0, 0), one(1), {1: b"label"}, token)
+    await redis_store.save_snapshot("s", Snapshot(Position(1, 0), b"new"), 1, token)
+    key = f"itan:1:{{s}}:{part}"
+    admin.delete(key)
+    (admin.set if part in ("meta", "log", "ids", "labels", "lease") else admin.sadd)(key, "foreign")
+    remains = await redis_store.inspect("s")
+    assert any(key in fault and "not" in fault for fault in remains.faults)
+    failed = []
+    for call in (
+        lambda: redis_store.append("s", Position(1, 0), one(2), {2: b"label"}, token),
+        lambda: redis_store.load("s"),
+        lambda: redis_store.find_ids("s", ["id 1"]),
+        lambda: redis_store.find_labels("s", [1]),
+        lambda: redis_store.size("s"),
+    ):
+        try:
+            await call()
+        except StoreCorrupt as error:
+            failed.append(error)
+    assert bool(failed) is (part != "lease")
+    assert all(error.stream == "s" and key in error.gap for error in failed)
+    assert await redis_store.streams("", 9) == ["s"]
+    newer = await redis_store.acquire("s", "a", 60)
+    assert newer > token
+    assert await redis_store.delete("s", newer)
+    assert admin.keys("*{s}*") == []
+    assert await redis_store.streams("", 9) == []
+
+
+@pytest.mark.parametrize("part", PARTS)
+async def test_restore_takes_the_place_of_whatever_is_there(redis_store, admin, part):
+    await redis_store.append("s", Position(0, 0), one(1))
+    key = f"itan:1:{{s}}:{part}"
+    admin.delete(key)
+    (admin.set if part in ("meta", "log", "ids", "labels") else admin.sadd)(key, "foreign")
+    new = Snapshot(Position(1, 1), b"restored")
+    await redis_store.restore("s", new, await redis_store.acquire("s", "a", 60))
+    assert await redis_store.load("s") == (new, new.position)
+    await redis_store.append("s", new.position, one(2), {}, 2**62)
+
+
+async def test_a_lease_of_another_type_does_not_end_all_others(redis_store, admin):
+    tokens = {name: await redis_store.acquire(name, "a", 60) for name in NAMES}
+    admin.delete(f"itan:1:{{{NAMES[0]}}}:lease")
+    admin.set(f"itan:1:{{{NAMES[0]}}}:lease", "foreign")
+    renewal = await redis_store.renew("a", tokens, 60)
+    assert (renewal.lost, renewal.wanted) == ({NAMES[0]}, set())
+    await redis_store.release(tokens)
+    assert admin.keys("*lease") == [f"itan:1:{{{NAMES[0]}}}:lease".encode()]
+
+
+async def test_a_stream_without_its_head_is_listed_and_what_is_left_is_found(redis_store, admin):
+    await redis_store.append("s", Position(0, 0), one(1))
+    await redis_store.save_snapshot("s", Snapshot(Position(1, 0), b"new"), 1)
+    admin.delete("itan:1:{s}:meta")
+    assert await redis_store.streams("", 9) == ["s"]
+    remains = await redis_store.inspect("s")
+    assert (remains.head, remains.snapshot.body, remains.base.body) == (Position(1, 0), b"new", b"new")
+    assert remains.faults == ("its head is missing",)
+
+
 async def fill_memory(store: RedisStore, admin: Redis) -> int:
     """Append until the server has no memory left; give the last seq that was taken."""
     admin.config_set("maxmemory", admin.info("memory")["used_memory"] + 3_000_000)
@@ -191,13 +258,6 @@ async def test_a_log_that_went_while_it_was_written_is_noticed(redis_store, admi
     await redis_store.append("s", Position(1, 0), one(2))
     with pytest.raises(StoreCorrupt, match="log has 1 entries where 2 were written"):
         await redis_store.load("s")
-
-
-async def test_a_key_of_another_type_is_damage(redis_store, admin):
-    admin.delete("itan:1:{s}:log")
-    admin.set("itan:1:{s}:log", "something else")
-    with pytest.raises(StoreCorrupt, match="wrong kind"):
-        await redis_store.append("s", Position(0, 0), one(1))
 
 
 async def test_a_listed_stream_that_was_never_made_is_left_out(redis_store, admin):

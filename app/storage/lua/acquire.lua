@@ -3,13 +3,18 @@
 local meta, lease = KEYS[1], KEYS[6]
 local owner, milliseconds, kept = unpack(ARGV)
 
-local holder, token = unpack(redis.call('HMGET', lease, 'owner', 'token'))
+-- A key that is no hash says nothing: a damaged stream can be leased, so that it can be repaired or deleted.
+local function fields(key, ...)
+  return unpack(redis.call('TYPE', key).ok == 'hash' and redis.call('HMGET', key, ...) or {})
+end
+
+local holder, token = fields(lease, 'owner', 'token')
 local left = redis.call('PTTL', lease) - kept
 if holder and holder ~= owner and left > 0 then
   redis.pcall('HSET', lease, 'wanted', 1) -- the holder may leave it; a full server forgets to ask
   return {'held', left}
 end
-local head, fence = unpack(redis.call('HMGET', meta, 'head', 'fence'))
+local head, fence = fields(meta, 'head', 'fence')
 local seconds, microseconds = unpack(redis.call('TIME'))
 -- Higher than all before. The clock sees to it where a stream was deleted, or a fail-over lost the last token.
 local newest = math.max(tonumber(token or 0) + 1, tonumber(fence or 0) + 1, seconds * 1000000 + microseconds)

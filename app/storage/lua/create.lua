@@ -9,7 +9,7 @@ if redis.call('EXISTS', meta) == 1 then
   end
   return {repeated and 'ok' or 'exists'}
 end
-if redis.call('EXISTS', unpack(KEYS, 1, 5)) > 0 then
+if redis.call('EXISTS', KEYS[7], unpack(KEYS, 1, 5)) > 0 then
   return {'corrupt'}
 end
 local leased = redis.call('HGET', lease, 'token')

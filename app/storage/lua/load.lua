@@ -3,7 +3,7 @@ local meta, snapshot, log, ids, labels = unpack(KEYS)
 
 local known = redis.call('HMGET', meta, 'head', 'snapshot', 'entries', 'ids', 'labels')
 if not known[1] then
-  return {redis.call('EXISTS', unpack(KEYS, 1, 5)) == 0 and 'missing' or 'corrupt'}
+  return {redis.call('EXISTS', KEYS[7], unpack(KEYS, 1, 5)) == 0 and 'missing' or 'corrupt'}
 end
 local first = redis.call('XRANGE', log, '(' .. known[2], '+', 'COUNT', 1)[1]
 local last = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]

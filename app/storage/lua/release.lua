@@ -1,6 +1,6 @@
 -- End those leases that still stand. KEYS: lease, lease, ... ARGV: token, token, ...
 for place, lease in ipairs(KEYS) do
-  if redis.call('HGET', lease, 'token') == ARGV[place] then
+  if redis.pcall('HGET', lease, 'token') == ARGV[place] then -- pcall: a key of another type must not stop the others
     redis.call('UNLINK', lease)
   end
 end

@@ -3,14 +3,19 @@
 -- KEYS: meta, lease, meta, lease, ... ARGV: owner, milliseconds until the keys go, token, token, ...
 local owner, milliseconds = unpack(ARGV, 1, 2)
 
+-- A key of another type says nothing, and must not stop the others.
+local function says(key, field, value)
+  return redis.pcall('HGET', key, field) == value
+end
+
 local function is_free(meta, lease, token)
-  return redis.call('EXISTS', lease) == 0 and redis.call('HGET', meta, 'fence') == token
+  return redis.call('EXISTS', lease) == 0 and says(meta, 'fence', token)
 end
 
 local lost, wanted = {}, {}
 for place = 1, #KEYS / 2 do
   local meta, lease, token = KEYS[2 * place - 1], KEYS[2 * place], ARGV[place + 2]
-  if redis.call('HGET', lease, 'token') == token then
+  if says(lease, 'token', token) then
     redis.call('PEXPIRE', lease, milliseconds)
     if redis.call('HDEL', lease, 'wanted') == 1 then
       wanted[#wanted + 1] = place
