@@ -355,7 +355,7 @@ async def test_a_store_opens_though_the_first_node_of_its_url_is_dead(tmp_path, 
 
 
 async def test_a_dead_node_takes_only_its_own_streams_along(tmp_path):
-    cluster = ClusterServers(PROGRAMS["valkey"](), tmp_path, "--appendonly", "yes", *PARTLY)
+    cluster = ClusterServers(PROGRAMS["valkey"](), tmp_path, "--appendonly", "yes", "--appendfsync", "always", *PARTLY)
     cluster.start()
     victim = cluster.servers[0]
     store = open_store(cluster.url)
