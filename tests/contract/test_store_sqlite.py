@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from app.storage import sqlite_verbs as verbs
-from app.storage.base import Entry, Position, Snapshot, StoreCorrupt, StoreError, StoreUnavailable, StreamSize
-from app.storage.sqlite import SqliteStore
+from app.storage.base import Entry, Position, Remains, Snapshot, StoreCorrupt, StoreError, StoreUnavailable, StreamSize
+from app.storage.sqlite import SqliteReader, SqliteStore
 
 START = Snapshot(Position(0, 0), b"start")
 WRITER = Path(__file__).with_name("store_writer.py")
@@ -301,3 +301,19 @@ def test_a_step_of_removing_a_stream_takes_five_thousand_ids_or_labels(verbs_on)
         steps.append(count_rows(verbs_on))
     assert steps[:3] == [(0, 12_000, 12_000), (0, 7000, 12_000), (0, 2000, 12_000)]
     assert steps[-1] == (0, 0, 0)
+
+
+async def test_a_file_from_before_there_were_bases_is_used_as_it_is(sqlite_store, path):
+    await sqlite_store.append("s", Position(0, 0), one(1))
+    await sqlite_store.close()
+    older = sqlite3.connect(path)
+    older.execute("DROP TABLE bases")
+    older.close()
+    reader = SqliteReader(path)
+    await reader.open()
+    assert await reader.inspect("s") == Remains(Position(1, 0), START, None)
+    assert (await reader.size("s")).snapshot_bytes == 5
+    await reader.close()
+    await sqlite_store.open()
+    await sqlite_store.save_snapshot("s", Snapshot(Position(1, 0), b"new"), 0)
+    assert (await sqlite_store.inspect("s")).base == Snapshot(Position(1, 0), b"new")
