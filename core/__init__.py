@@ -3,7 +3,7 @@
 from core.config import DetectorConfig, Feature
 from core.contributions import Explanation
 from core.detector import Detector
-from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, ItanError, NotReady
+from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, ItanError, NotReady
 from core.records import Records
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "InvalidConfig",
     "InvalidObservation",
     "InvalidSnapshot",
+    "InvalidState",
     "ItanError",
     "NotReady",
     "Records",

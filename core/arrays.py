@@ -1,5 +1,6 @@
 """Array types, and the two shapes of array that the whole of core relies on: growing ones and blocks of rows."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,26 @@ def packed(matrices: FloatArray) -> FloatArray:
     """Symmetric matrices (k, m, m) as rows (k, m (m + 1) / 2); rows (k, m), of diagonal ones, as they are."""
     if matrices.ndim == 2:
         return matrices
-    i, j = np.triu_indices(matrices.shape[1])
+    i, j = _upper(matrices.shape[1])
     return matrices[:, i, j]
+
+
+@cache
+def _upper(m: int) -> tuple[IntArray, IntArray]:
+    return np.triu_indices(m)
+
+
+def packed_width(m: int, diagonal: bool) -> int:
+    """How long the rows are that packed makes of matrices (k, m, m), or of diagonals (k, m)."""
+    return m if diagonal else m * (m + 1) // 2
+
+
+def variances(rows: FloatArray, m: int) -> FloatArray:
+    """The diagonals (k, m) of matrices as packed gives them."""
+    if rows.shape[1] == m:
+        return rows
+    i, j = _upper(m)
+    return rows[:, i == j]
 
 
 def unpacked(rows: FloatArray, like: FloatArray) -> FloatArray:
@@ -46,7 +65,7 @@ def unpacked(rows: FloatArray, like: FloatArray) -> FloatArray:
     if like.ndim == 2:
         return rows
     m = like.shape[1]
-    i, j = np.triu_indices(m)
+    i, j = _upper(m)
     matrices = np.empty((len(rows), m, m))
     matrices[:, i, j] = matrices[:, j, i] = rows
     return matrices

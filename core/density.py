@@ -20,12 +20,12 @@ from core.forgetting import Forgetting
 from core.growth.base import Growth
 from core.growth.evidence import EvidenceGrowth
 from core.growth.scheduled import ScheduledGrowth
-from core.inputs import LATEST
 from core.labelled import LabelledSamples
 from core.learned import Groups, Learned, Receipt
 from core.mixture import LEAST_WEIGHT, Mixture, log_sum_exp
-from core.nodes import LARGEST, Nodes
+from core.nodes import Nodes
 from core.scaling import LIMIT
+from core.sizes import LARGEST_SAMPLE
 from core.snapshot import Arrays, take
 from core.statistics import moments_of
 from core.tree import SubspaceTree
@@ -33,8 +33,6 @@ from core.tree import SubspaceTree
 REACH: Final = 5.0
 """Samples are learned drawn in to sqrt(m) + REACH deviations of the root: what is learned can be subtracted again, and
 one outlier of 1e15 does not blind the model."""
-_LARGEST_SAMPLE: Final = 1e101
-_LARGEST_SUM: Final = 2.0**53 * _LARGEST_SAMPLE
 
 
 class DensityModel:
@@ -102,11 +100,10 @@ class DensityModel:
     @property
     def room(self) -> int:
         """How many more samples the present round takes, at least one."""
-        return self._round_size - self._round.n
+        return self._round_size(self.n_learned) - self._round.n
 
-    @property
-    def _round_size(self) -> int:
-        size = int(self._forgetting.memory(self.n_learned) * self.config.round_growth)
+    def _round_size(self, n_learned: int) -> int:
+        size = int(self._forgetting.memory(n_learned) * self.config.round_growth)
         return min(max(size, 1), self.config.max_round)
 
     @property
@@ -128,7 +125,7 @@ class DensityModel:
 
     def learn(self, examined: Examined) -> None:
         """Take samples, at most as many as there is room for, into the round; learn it when it is full."""
-        size = self._round_size
+        size = self._round_size(self.n_learned)
         self._round.add(examined, size)
         if self._round.n >= size:
             self.end_round()
@@ -160,7 +157,8 @@ class DensityModel:
     def _change(self, receipt: Receipt, sign: int) -> None:
         self.end_round()
         weight = float(self._forgetting.weight(np.array([receipt.moment]))[0])
-        self.nodes.change(receipt, sign, weight)
+        if weight > 0:
+            self.nodes.change(receipt, sign, weight)
         self._growth.change(receipt, sign, weight)
         self._log_weights = None
 
@@ -224,51 +222,61 @@ class DensityModel:
         return given.log_density, mean, variance
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name."""
-        pending = self._round.samples or self.examine(np.zeros((0, self.config.n_features)), np.zeros(0))
-        arrays: dict[str, NDArray[Any]] = {
-            "progress": np.array([self.n_learned]),
-            "pending": pending.Z,
-            "pending_time": pending.time,
-            "clock": np.array([max(self._forgetting.now, -LARGEST)]),
-        }
-        return arrays | self.nodes.state() | self._growth.state()
+        """Every array that a continuation needs, by name; how pending samples are learned only if not as they are."""
+        arrays = {"progress": np.array([self.n_learned]), "clock": np.array([self._forgetting.state()])}
+        return arrays | self._round.state(self.config.n_features) | self.nodes.state() | self._growth.state()
+
+    def check(self, arrays: Arrays) -> None:
+        """InvalidSnapshot if no history leads to a state; one that passes can be loaded, and goes on."""
+        n_learned = int(take(arrays, "progress", np.int64, (1,))[0])
+        times_cut = self.nodes.check(arrays)
+        self._growth.check(arrays, times_cut, n_learned)
+        if not 0 <= n_learned < 2**53 or len(times_cut) > self.config.max_nodes:
+            raise InvalidSnapshot("its progress is not that of a model")
+        self._check_pending(arrays, self._round_size(n_learned))
+        self._forgetting.check(float(take(arrays, "clock", np.float64, (1,))[0]), n_learned)
+
+    def _check_pending(self, arrays: Arrays, room: int) -> None:
+        """InvalidSnapshot if a round has no room, and so would never end, or what lies in it is not samples."""
+        m = self.config.n_features
+        pending = take(arrays, "pending", np.float64, (-1, m))
+        time = take(arrays, "pending_time", np.float64, (len(pending),))
+        told = [take(arrays, name, np.float64, (-1, m)) for name in _told(arrays)]
+        if len(pending) >= room or not {len(part) for part in told} <= {0, len(pending)}:
+            raise InvalidSnapshot("its pending samples are not a round")
+        if (np.abs(pending) > LARGEST_SAMPLE).any() or np.isnan(pending).all(1).any():
+            raise InvalidSnapshot("its pending samples are not samples")
+        if told and (
+            len(told[0]) != len(told[1]) or (told[1] < 0).any() or (np.isnan(pending).any() and not told[0].size)
+        ):
+            raise InvalidSnapshot("how its pending samples are learned does not fit them")
+        self._forgetting.check_times(time)
 
     def load(self, arrays: Arrays) -> None:
-        """Take over a state; InvalidSnapshot if its arrays do not fit together."""
-        self.n_learned = int(take(arrays, "progress", np.int64, (1,))[0])
-        now = float(take(arrays, "clock", np.float64, (1,))[0])
-        self._forgetting.now = now if now > -LARGEST else -np.inf
+        """Take over a state."""
+        self.n_learned = int(arrays["progress"][0])
+        self._forgetting.load(float(arrays["clock"][0]))
         self.nodes.load(arrays)
         self._growth.load(arrays)
         self._log_weights = None
-        pending = take(arrays, "pending", np.float64, (-1, self.config.n_features))
-        time = take(arrays, "pending_time", np.float64, (len(pending),))
         self._round = Round()
-        self._check(pending, time)
-        if len(pending):
-            self._round.add(self.examine(pending, time), self._round_size)
+        if len(arrays["pending"]):
+            self._round.add(self._pending(arrays), self._round_size(self.n_learned))
 
-    def _check(self, pending: FloatArray, time: FloatArray) -> None:
-        """InvalidSnapshot for what no learning leads to; a round without room would never end."""
-        if not (
-            0 <= self.n_learned < 2**53
-            and len(pending) < self._round_size
-            and self.tree.n_nodes <= self.config.max_nodes
-        ):
-            raise InvalidSnapshot("its progress is not that of a model")
-        for name, array in (self.nodes.state() | self._growth.state()).items():
-            if (np.abs(array) > _bound_of(name)).any():
-                raise InvalidSnapshot(f"its array {name!r} holds a number that is too large")
-        if (np.abs(pending) > _LARGEST_SAMPLE).any() or np.isnan(pending).all(1).any():
-            raise InvalidSnapshot("its pending samples are not samples")
-        clock = np.append(time[~np.isnan(time)], self._forgetting.now if np.isfinite(self._forgetting.now) else 0.0)
-        if (np.abs(clock) > LATEST).any() or self._growth.newest > self.n_learned:
-            raise InvalidSnapshot("its clock or its samples are ahead of it")
+    def _pending(self, arrays: Arrays) -> Examined:
+        """The samples of a round as they were: what will be learned of one may be another model's to say."""
+        pending = self.examine(arrays["pending"], arrays["pending_time"])
+        if _told(arrays):
+            learned, spread = (arrays[name] for name in _TOLD)
+            pending.learned = learned if len(learned) else pending.Z
+            pending.spread = spread if len(spread) else np.zeros_like(pending.Z)
+            pending.left = self._growth.sides(pending.learned)
+        return pending
 
 
-def _bound_of(name: str) -> float:
-    """What the numbers in an array of a state cannot exceed."""
-    if name.endswith("_sum"):
-        return _LARGEST_SUM
-    return _LARGEST_SAMPLE if name.endswith(("_mean", "_x", "_normal", "_offset")) else LARGEST
+_TOLD: Final = ("pending_learned", "pending_spread")
+
+
+def _told(arrays: Arrays) -> tuple[str, ...]:
+    """The arrays that say how pending samples are learned; none in a snapshot of version 2, which looks anew."""
+    return _TOLD if set(_TOLD) & arrays.keys() else ()

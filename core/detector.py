@@ -11,17 +11,21 @@ from core.arrays import FloatArray
 from core.config import DetectorConfig
 from core.contributions import Explanation
 from core.density import DensityModel
-from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, NotReady
+from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
 from core.inputs import checked_labels, checked_samples, checked_times
 from core.labelling import Labelling, outcome
 from core.outcomes import Costs, Outcomes
 from core.passing import Passing
 from core.records import Records
-from core.scaling import Scaling, estimated, given, typical
+from core.scaling import Scaling, check_scaling, estimated, given, typical
+from core.sizes import check_sizes
 from core.snapshot import Arrays, decode, encode, take
 from core.supervision import Supervision
+from core.threshold import threshold_of
 
-VERSION: Final = 2
+VERSION: Final = 3
+OLDER: Final = (2,)
+"""Versions that are read too."""
 
 
 class Detector:
@@ -170,47 +174,69 @@ class Detector:
         return explain.density_grid(self._model, self._path.scaling, i, j, size)
 
     def to_bytes(self) -> bytes:
-        """The whole state; from_bytes continues bit for bit."""
-        meta = {"config": self.config.to_dict(), "first_seq": self.first_seq, "next_seq": self.next_seq}
+        """The whole state; from_bytes continues bit for bit. InvalidState if it could not be read back."""
         arrays = self._model.state() | self._supervision.state() | self._outcomes.state()
         arrays["warmup"] = np.frombuffer(self._warmup.to_bytes(), np.uint8)
         if self._passing is not None:
             scaling = self._passing.scaling
             arrays |= {"location": scaling.location, "scale": scaling.scale} | self._passing.threshold.state()
+        try:
+            self._check(arrays)
+        except InvalidSnapshot as error:
+            raise InvalidState(error.reason) from error
+        meta = {"config": self.config.to_dict(), "first_seq": self.first_seq, "next_seq": self.next_seq}
         return encode("detector", VERSION, meta, arrays)
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> "Detector":
         """The detector that to_bytes wrote; InvalidSnapshot for anything else."""
-        meta, arrays = decode(blob, "detector", VERSION)
+        meta, arrays = decode(blob, "detector", VERSION, *OLDER)
         try:
-            config, first, following = meta["config"], meta["first_seq"], meta["next_seq"]
-            detector = cls(DetectorConfig.from_dict(config), first_seq=first)
+            detector = cls(DetectorConfig.from_dict(meta["config"]), first_seq=meta["first_seq"])
+            detector.next_seq = meta["next_seq"]
         except (KeyError, TypeError, InvalidConfig) as error:
             raise InvalidSnapshot(f"its config is not valid: {error}") from error
-        if not (isinstance(first, int) and isinstance(following, int) and 1 <= first <= following < 2**62):
-            raise InvalidSnapshot("its sequence numbers are not valid")
-        detector.next_seq = following
+        detector._warmup = Records.from_bytes(take(arrays, "warmup", np.uint8, (-1,)).tobytes())
+        detector._check(arrays)
         detector._load(arrays)
         return detector
 
-    def _load(self, arrays: Arrays) -> None:
-        for name, array in arrays.items():
-            if array.dtype == np.float64 and "pending" not in name and not np.isfinite(array).all():
-                raise InvalidSnapshot(f"its array {name!r} holds a number that is not finite")
-        self._warmup = Records.from_bytes(take(arrays, "warmup", np.uint8, (-1,)).tobytes())
+    def _check(self, arrays: Arrays) -> None:
+        """InvalidSnapshot if these arrays are not a state of this config and these numbers: no history leads there."""
+        seqs = self.first_seq, self.next_seq
+        if not all(type(seq) is int for seq in seqs) or not 1 <= self.first_seq <= self.next_seq < 2**62:
+            raise InvalidSnapshot("its sequence numbers are not valid")
+        check_sizes(arrays)
+        self._check_warmup(ready="location" in arrays)
+        self._model.check(arrays)
+        self._supervision.check(arrays)
+        self._outcomes.check(arrays)
         if "location" in arrays:
             location, scale = (take(arrays, k, np.float64, (self.config.n_features,)) for k in ("location", "scale"))
-            if not ((scale >= 1e-150) & (scale <= 1e150)).all() or (np.abs(location) > 1e300).any():
-                raise InvalidSnapshot("its scaling is out of range")
-            self._begin(Scaling(location, scale, self.config.kinds)).threshold.load(arrays)
+            check_scaling(location, scale, self.config)
+            threshold_of(self.config, 0.0).check(arrays)
+
+    def _check_warmup(self, *, ready: bool) -> None:
+        warm = self._warmup
+        warm.check()
+        n, m = warm.x.shape
+        if (
+            m != self.config.n_features
+            or n != min(self.n_seen, self.config.warmup)
+            or ready != (n == self.config.warmup)
+        ):
+            raise InvalidSnapshot("its warm-up does not fit its config")
+        try:
+            checked_samples(warm.x, m, self.config.features)
+        except InvalidObservation as error:
+            raise InvalidSnapshot(f"its warm-up holds what is no sample: {error}") from error
+
+    def _load(self, arrays: Arrays) -> None:
+        if "location" in arrays:
+            self._begin(Scaling(arrays["location"], arrays["scale"], self.config.kinds)).threshold.load(arrays)
         self._model.load(arrays)
         self._supervision.load(arrays)
         self._outcomes.load(arrays)
-        warm, n = self._warmup, len(self._warmup)
-        fits = warm.x.shape[1] == self.config.n_features and n == min(self.n_seen, self.config.warmup)
-        if not fits or ("location" in arrays) != (n == self.config.warmup) or np.isnan(warm.x).all(1).any():
-            raise InvalidSnapshot("its warm-up does not fit its config")
 
     def _begin(self, scaling: Scaling) -> Passing:
         """Open the path of samples, and of labels, by a scaling that stays for good."""

@@ -32,6 +32,14 @@ class InvalidSnapshot(ItanError):
         self.reason = reason
 
 
+class InvalidState(ItanError):
+    """A detector's state could not be read back; to_bytes raises it in place of writing what is of no use."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the state could not be read back: {reason}")
+        self.reason = reason
+
+
 class NotReady(ItanError):
     """A score was asked for before the warm-up has fixed the scaling."""
 

@@ -57,6 +57,24 @@ class Round:
         """All that came, in order; None if nothing did."""
         return None if self._rows is None else self._rows.rows(slice(0, self.n))
 
+    def state(self, n_features: int) -> dict[str, NDArray[Any]]:
+        """Its samples as arrays by name; how they are learned only if that is not as they are."""
+        samples = self.samples
+        none = np.zeros((0, n_features))
+        Z, time, learned, spread = (
+            (none, np.zeros(0), none, none)
+            if samples is None
+            else (samples.Z, samples.time, samples.learned, samples.spread)
+        )
+        as_they_are = learned.tobytes() == Z.tobytes() and not spread.any()
+        told = slice(0) if as_they_are else slice(None)
+        return {
+            "pending": Z,
+            "pending_time": time,
+            "pending_learned": learned[told],
+            "pending_spread": spread[told],
+        }
+
     def add(self, examined: Examined, size: int) -> None:
         """Take samples in; the whole round has room for so many."""
         begin, self.n = self.n, self.n + len(examined.Z)

@@ -6,9 +6,16 @@ import numpy as np
 
 from core.arrays import FloatArray
 from core.config import DetectorConfig
+from core.errors import InvalidSnapshot
+from core.inputs import LATEST
 
 HALVINGS: Final = 7.0
 """After so many half-lives, when it counts less than 1 %, a sample is as good as forgotten."""
+
+
+NEVER: Final = 1e217
+NEGLIGIBLE: Final = 1e-200
+"""A sample that counts less counts nothing: there is nothing to add, or to take out again."""
 
 
 class Forgetting:
@@ -34,11 +41,35 @@ class Forgetting:
         return float(0.5 ** ((self.now - before) / self.half_life))
 
     def weight(self, moment: FloatArray) -> FloatArray:
-        """What samples of these moments (n,) count now."""
+        """What samples of these moments (n,) count now; 0 if that is negligible."""
         if self.half_life is None:
             return np.ones(len(moment))
         weight: FloatArray = 0.5 ** np.maximum((self.now - moment) / self.half_life, 0.0)
+        weight[weight < NEGLIGIBLE] = 0.0
         return weight
+
+    def check(self, now: float, n_learned: int) -> None:
+        """InvalidSnapshot if the clock cannot show this after so many samples were learned."""
+        if n_learned == 0 or not self.in_seconds:
+            fits = now == n_learned if n_learned else now == -NEVER
+        else:
+            fits = abs(now) <= LATEST
+        if not fits:
+            raise InvalidSnapshot("its clock does not fit its samples")
+
+    def check_times(self, time: FloatArray) -> None:
+        """InvalidSnapshot if these (n,) are not timestamps, or missing where they are needed."""
+        known = time[~np.isnan(time)]
+        if (np.abs(known) > LATEST).any() or (self.in_seconds and len(known) < len(time)):
+            raise InvalidSnapshot("its pending samples have no time, or none that can be")
+
+    def state(self) -> float:
+        """The time on the clock, a number even before it has started."""
+        return max(self.now, -NEVER)
+
+    def load(self, now: float) -> None:
+        """Set the clock."""
+        self.now = now if now > -NEVER else -np.inf
 
     def memory(self, n_learned: int) -> float:
         """How many samples still count for something."""

@@ -65,14 +65,19 @@ class LabelledSamples:
         """Every array that a continuation needs, by name."""
         return {f"labelled_{name}": getattr(self, name) for name in self._ROWS}
 
+    def check(self, arrays: Arrays) -> None:
+        """InvalidSnapshot if a state's samples cannot have been labelled."""
+        seq = take(arrays, "labelled_seq", np.int64, (-1,))
+        n = len(seq)
+        label = take(arrays, "labelled_label", np.int64, (n,))
+        gain = take(arrays, "labelled_gain", np.float64, (n,))
+        take(arrays, "labelled_x", np.float64, (n, self.x.shape[1]))
+        unique = len(set(seq.tolist())) == n <= CAPACITY
+        if not unique or not (np.abs(label) == 1).all() or not (np.abs(gain) <= 1).all():
+            raise InvalidSnapshot("its labelled samples are not valid")
+
     def load(self, arrays: Arrays) -> None:
-        """Take over a state; InvalidSnapshot if it cannot be one."""
-        self.seq = take(arrays, "labelled_seq", np.int64, (-1,))
-        n = len(self.seq)
-        self.label = take(arrays, "labelled_label", np.int64, (n,))
-        self.gain = take(arrays, "labelled_gain", np.float64, (n,))
-        self.x = take(arrays, "labelled_x", np.float64, (n, self.x.shape[1]))
-        unique = len(np.unique(self.seq)) == n <= CAPACITY
-        if not unique or not np.isin(self.label, (-1, 1)).all() or (np.abs(self.gain) > 1).any():
-            raise InvalidSnapshot("its labelled samples are not such")
+        """Take over a state."""
+        for name in self._ROWS:
+            setattr(self, name, arrays[f"labelled_{name}"])
         self._held = None

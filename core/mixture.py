@@ -23,6 +23,8 @@ MOST_STOP_ODDS: Final = 7.0
 MOST_EVIDENCE: Final = 5.0
 """Nats that one sample may say for or against a split: gross outliers decide nothing."""
 START_SHARE_COUNT: Final = 20.0
+LEAST_PAIR_SHARE: Final = 0.5
+MOST_SHARE: Final = 1e6
 MEMORY: Final = 1000.0
 """Samples that the children's shares remember."""
 
@@ -120,18 +122,26 @@ class Mixture(ABC):
     def running(self) -> FloatArray:
         """What a snapshot must keep beside the weights."""
 
-    def restore(self, running: FloatArray, weights: FloatArray) -> None:
-        """Take over a state; InvalidSnapshot if running does not fit."""
-        if running.shape != self._running_shape() or not self._take(running):
+    def check(self, running: FloatArray, n_nodes: int) -> None:
+        """InvalidSnapshot if running is not what a mixture of so many nodes writes."""
+        if running.shape != self._running_shape(n_nodes) or not self._fits(running):
             raise InvalidSnapshot("its mixture's running estimates do not fit")
+
+    def restore(self, running: FloatArray, weights: FloatArray) -> None:
+        """Take over a state."""
+        self._take(running)
         self.weights = weights
 
     @abstractmethod
-    def _running_shape(self) -> tuple[int]: ...
+    def _running_shape(self, n_nodes: int) -> tuple[int]: ...
 
     @abstractmethod
-    def _take(self, running: FloatArray) -> bool:
-        """Take over what is kept beside the weights; False if it is not what a mixture writes."""
+    def _fits(self, running: FloatArray) -> bool:
+        """Whether this can have been kept beside weights."""
+
+    @abstractmethod
+    def _take(self, running: FloatArray) -> None:
+        """Take over what is kept beside the weights."""
 
 
 class FlatMixture(Mixture):
@@ -194,12 +204,15 @@ class ExponentiatedGradient(FlatMixture):
     def running(self) -> FloatArray:
         return np.array([self._count, self._loss, self._largest])
 
-    def _running_shape(self) -> tuple[int]:
+    def _running_shape(self, n_nodes: int) -> tuple[int]:
         return (3,)
 
-    def _take(self, running: FloatArray) -> bool:
-        self._count, self._loss, self._largest = (float(v) for v in running)
-        return self._count >= 0 and abs(self._loss) < LARGEST_LOSS and 1.0 <= self._largest <= RATIO_CAP
+    def _fits(self, running: FloatArray) -> bool:
+        count, loss, largest = running.tolist()
+        return bool(0 <= count < LARGEST_LOSS and abs(loss) < LARGEST_LOSS and 1.0 <= largest <= RATIO_CAP)
+
+    def _take(self, running: FloatArray) -> None:
+        self._count, self._loss, self._largest = running.tolist()
 
 
 def theorem_1_rate(complexity: float, largest_ratio: float, mean_loss: float, rounds: float) -> float:
@@ -231,12 +244,14 @@ class SoftBayes(FlatMixture):
     def running(self) -> FloatArray:
         return np.array([self._count])
 
-    def _running_shape(self) -> tuple[int]:
+    def _running_shape(self, n_nodes: int) -> tuple[int]:
         return (1,)
 
-    def _take(self, running: FloatArray) -> bool:
+    def _fits(self, running: FloatArray) -> bool:
+        return bool(0 <= running[0] < LARGEST_LOSS)
+
+    def _take(self, running: FloatArray) -> None:
         self._count = float(running[0])
-        return 0 <= self._count < LARGEST_LOSS
 
 
 class TreeOdds(Mixture):
@@ -296,12 +311,17 @@ class TreeOdds(Mixture):
     def running(self) -> FloatArray:
         return np.concatenate([self._odds, self._share])
 
-    def _running_shape(self) -> tuple[int]:
-        return (2 * self._tree.n_nodes,)
+    def _running_shape(self, n_nodes: int) -> tuple[int]:
+        return (2 * n_nodes,)
 
-    def _take(self, running: FloatArray) -> bool:
+    def _fits(self, running: FloatArray) -> bool:
+        odds, share = np.split(running, 2)
+        both = share[1::2] + share[2::2]  # one of a pair alone fades to nothing where all go to the other
+        in_range = (np.abs(odds) <= MOST_STOP_ODDS).all() and ((share >= 0) & (share < MOST_SHARE)).all()
+        return bool(in_range and (both >= LEAST_PAIR_SHARE).all())
+
+    def _take(self, running: FloatArray) -> None:
         self._odds, self._share = (half.copy() for half in np.split(running, 2))
-        return bool((np.abs(self._odds) <= MOST_STOP_ODDS).all() and ((self._share > 0) & (self._share < 1e6)).all())
 
 
 def said_for_stopping(own: FloatArray, reached: FloatArray) -> FloatArray:

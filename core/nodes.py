@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.arrays import BoolArray, FloatArray, IntArray, grown, packed, unpacked
+from core.arrays import BoolArray, FloatArray, IntArray, grown, packed, packed_width, unpacked, variances
 from core.config import DetectorConfig
 from core.errors import InvalidSnapshot
 from core.families import Layout, family_of
@@ -18,8 +18,9 @@ from core.statistics import Moments, Statistics
 from core.tree import Pair, SubspaceTree
 
 VARIANCE_FLOOR: Final = 1e-4
-LARGEST: Final = 1e217
-"""Bound on what a snapshot may hold, a little above what scaled samples, at most 1e100, can add up to."""
+LEAST_STRENGTH: Final = 1e-3
+MOST_STRENGTH: Final = 1e3
+"""Pseudo-samples of a prior: those of a config, or those that the evidence chooses among."""
 
 
 class Nodes:
@@ -147,20 +148,33 @@ class Nodes:
         arrays["prior_scale"] = packed(self.prior.scale)
         return arrays | self.statistics.state("node")
 
+    def check(self, arrays: Arrays) -> IntArray:
+        """How often each node of a state is cut, (N,); InvalidSnapshot if its arrays do not fit together."""
+        times_cut = self.tree.check(arrays)
+        n, b = len(times_cut), self.statistics.n_block
+        self.statistics.check(arrays, "node", n)
+        self.mixture.check(take(arrays, "mixture", np.float64, (-1,)), n)
+        weights = take(arrays, "weights", np.float64, (n,))
+        if (weights < 0).any() or abs(weights.sum() - 1) > 1e-9:
+            raise InvalidSnapshot("its weights are not those of a mixture")
+        take(arrays, "prior_mean", np.float64, (n, self.prior.mean.shape[1]))
+        scale = take(arrays, "prior_scale", np.float64, (n, packed_width(b, self.statistics.diagonal)))
+        counts = [take(arrays, f"prior_{name}", np.float64, (n,)) for name in ("mean_count", "strength")]
+        if (variances(scale, b) < 0.5 * VARIANCE_FLOOR).any():
+            raise InvalidSnapshot("its prior's scale is below the least variance")
+        if any(((count < LEAST_STRENGTH) | (count > MOST_STRENGTH)).any() for count in counts):
+            raise InvalidSnapshot("its prior counts more or less than a prior can")
+        return times_cut
+
     def load(self, arrays: Arrays) -> None:
-        """Take over a state; InvalidSnapshot if its arrays do not fit together."""
+        """Take over a state."""
         self.tree.load(arrays)
         self._grow()
-        n = self.tree.n_nodes
         for name in Prior.ARRAYS:
-            old = getattr(self.prior, name)
-            rows = take(arrays, f"prior_{name}", np.float64, packed(old).shape if name == "scale" else old.shape)
-            setattr(self.prior, name, unpacked(rows, old) if name == "scale" else rows)
+            rows = arrays[f"prior_{name}"]
+            setattr(self.prior, name, unpacked(rows, self.prior.scale) if name == "scale" else rows)
         self.statistics.load(arrays, "node")
-        weights = take(arrays, "weights", np.float64, (n,))
-        running = take(arrays, "mixture", np.float64, (-1,))
-        self._check(weights)
-        self.mixture.restore(running, weights)
+        self.mixture.restore(arrays["mixture"], arrays["weights"])
         self.touch(slice(None))
 
     def _grow(self) -> None:
@@ -168,11 +182,3 @@ class Nodes:
         self.statistics.grow(n)
         self.prior.grow(n)
         self._stale = grown(self._stale, n)
-
-    def _check(self, weights: FloatArray) -> None:
-        if (weights <= 0).any() or abs(weights.sum() - 1) > 1e-9:
-            raise InvalidSnapshot("its weights are not those of a mixture")
-        prior = self.prior
-        own = prior.scale if self.statistics.diagonal else np.einsum("nii->ni", prior.scale)
-        if (own <= 0).any() or (prior.mean_count <= 0).any() or (prior.strength <= 0).any():
-            raise InvalidSnapshot("its prior is not positive")

@@ -138,13 +138,14 @@ class Outcomes:
             "outcome_decided": np.array(self._decided, np.int64),
         }
 
-    def load(self, arrays: Arrays) -> None:
-        """Take over a state; InvalidSnapshot if it does not fit."""
+    @staticmethod
+    def check(arrays: Arrays) -> None:
+        """InvalidSnapshot if a state does not fit together."""
         top = take(arrays, "outcome_top", np.float64, (-1,))
         counts = take(arrays, "outcome_counts", np.int64, (len(top), 2))
         confusion = take(arrays, "outcome_confusion", np.int64, (2, 2))
         decided = take(arrays, "outcome_decided", np.int64, (2,))
-        if len(top) > MAX_BINS or not (np.diff(top) > 0).all():
+        if len(top) > MAX_BINS or not (top[1:] > top[:-1]).all():
             raise InvalidSnapshot("its labelled scores are not in order")
         if (
             not all(((a >= 0) & (a < 2**40)).all() for a in (counts, confusion))
@@ -153,8 +154,11 @@ class Outcomes:
             raise InvalidSnapshot("its counts of labels or decisions are out of range")
         if (counts.sum(0) != confusion.sum(0)).any() or (confusion.sum(1) > decided).any():
             raise InvalidSnapshot("its counts of labels do not fit together")
-        self._set_bins(top, counts)
-        self._confusion, self._decided = confusion.tolist(), decided.tolist()
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over a state."""
+        self._set_bins(arrays["outcome_top"], arrays["outcome_counts"])
+        self._confusion, self._decided = arrays["outcome_confusion"].tolist(), arrays["outcome_decided"].tolist()
 
     def _counts(self, label: int) -> "array[int]":
         return self._anomalous if label > 0 else self._normal

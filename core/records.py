@@ -186,6 +186,10 @@ class Records:
             parts.append(cls(_checked_rows(kind, b"".join(rows for _, rows in together))))
         return parts[0] if len(parts) == 1 else cls.concatenate(parts)
 
+    def check(self) -> None:
+        """InvalidSnapshot for values that no detector writes."""
+        _check_ranges(self.rows)
+
     def note_learned(self, chosen: IntArray | slice, examined: Examined, ordinal: int) -> None:
         """Write the receipts of the chosen records, which the model learns as numbers from ordinal on."""
         rows = self.rows

@@ -1,5 +1,6 @@
 """The map from the user's units to the space that the tree works in: coordinates, and an affine map of them."""
 
+from functools import cache
 from sys import float_info
 from typing import Final
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from core.arrays import FloatArray
 from core.config import AffineScaling, DetectorConfig
+from core.errors import InvalidSnapshot
 from core.kinds import KINDS
 
 LIMIT: Final = 1e100
@@ -93,6 +95,28 @@ def given(config: DetectorConfig) -> Scaling | None:
     if config.scaling == "none":
         return Scaling(np.zeros(config.n_features), np.ones(config.n_features), config.kinds)
     return None
+
+
+def check_scaling(location: FloatArray, scale: FloatArray, config: DetectorConfig) -> None:
+    """InvalidSnapshot if a config cannot have led to a scaling of these numbers, (m,) each."""
+    if (fixed := given(config)) is not None:
+        if not (np.array_equal(location, fixed.location) and np.array_equal(scale, fixed.scale)):
+            raise InvalidSnapshot("its scaling is not its config's")
+        return
+    low, high, least, most = np.array([_range(kind) for kind in config.kinds]).T
+    fits = (low <= location) & (location <= high) & (least <= scale) & (scale <= most)
+    if not fits.all():
+        raise InvalidSnapshot(f"its scaling of feature {int(fits.argmin())} is out of range")
+
+
+@cache
+def _range(name: str) -> tuple[float, float, float, float]:
+    """The locations, from and to, and the scales that a warm-up can find for features of a kind."""
+    kind = KINDS[name]
+    ends = np.clip([kind.least, kind.most], -float_info.max, float_info.max)
+    low, high = np.clip(kind.coordinate(ends), -_LARGEST, _LARGEST).tolist()
+    scales = (_SMALLEST, high - low) if kind.scaled else (1.0, 1.0)
+    return (low, high, *scales) if kind.located else (0.0, 0.0, *scales)
 
 
 def estimated(X: FloatArray, kinds: tuple[str, ...] | None = None) -> Scaling:

@@ -2,6 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right, insort
+from itertools import pairwise
 from sys import float_info
 from typing import Final
 
@@ -87,12 +88,14 @@ class RecentScores:
         return self.ordered[below] * (1 - share) + self.ordered[above] * share
 
     def load(self, ring: FloatArray, oldest: int) -> None:
-        """Take over scores in the order of the ring; InvalidSnapshot if it cannot be one."""
-        if len(ring) > WINDOW or not 0 <= oldest < max(len(ring), 1) or (oldest and len(ring) < WINDOW):
-            raise InvalidSnapshot("its recent scores are more than it can hold, or not in order")
-        if not np.isfinite(ring).all():
-            raise InvalidSnapshot("its recent scores are not all finite")
+        """Take over scores in the order of the ring."""
         self.ring, self.oldest, self.ordered = ring.tolist(), oldest, array("d", np.sort(ring).tolist())
+
+
+def check_ring(ring: FloatArray, oldest: int) -> None:
+    """InvalidSnapshot if RecentScores cannot have this ring, which begins there."""
+    if len(ring) > WINDOW or not 0 <= oldest < max(len(ring), 1) or (oldest and len(ring) < WINDOW):
+        raise InvalidSnapshot("its recent scores are more than it can hold, or not in order")
 
 
 class LabelledScores:
@@ -158,14 +161,20 @@ class LabelledScores:
         rows = [(seq, label, clock) for seq, (_, label, clock) in self._kept.items()]
         return np.array(rows, np.int64).reshape(-1, 3).T.copy(), np.array([s for s, _, _ in self._kept.values()], float)
 
-    def load(self, labels: NDArray[np.int64], score: FloatArray, n_labels: int) -> None:
-        """Take over a table; InvalidSnapshot if it cannot be one."""
+    @staticmethod
+    def check(labels: NDArray[np.int64], score: FloatArray, n_labels: int) -> None:
+        """InvalidSnapshot if a table cannot be one."""
         seq, label, clock = labels
-        if len(score) > CAPACITY or len(np.unique(seq)) < len(seq):
+        if len(score) > CAPACITY or len(set(seq.tolist())) < len(seq):
             raise InvalidSnapshot("its labels are more than it can hold")
-        in_order = (np.diff(clock, prepend=-1) > 0).all() and (clock < n_labels).all() and 0 <= n_labels < 2**53
-        if not (in_order and np.isin(label, (-1, 1)).all() and np.isfinite(score).all()):
+        clocks = [-1, *clock.tolist(), n_labels, 2**53]
+        in_order = all(earlier < later for earlier, later in pairwise(clocks))
+        if not (in_order and (np.abs(label) == 1).all()):
             raise InvalidSnapshot("its labels are not in order")
+
+    def load(self, labels: NDArray[np.int64], score: FloatArray, n_labels: int) -> None:
+        """Take over a table."""
+        seq, label, clock = labels
         self.__init__()  # type: ignore[misc]
         self.n_labels = n_labels
         for row in zip(seq.tolist(), score.tolist(), label.tolist(), clock.tolist(), strict=True):

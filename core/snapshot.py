@@ -22,6 +22,10 @@ DIGEST_BYTES: Final = 8
 _PREFIX_BYTES: Final = len(MAGIC) + _LENGTH.size
 _TYPES: Final = ("<f8", "<i8", "|i1", "|u1", "|b1")
 
+_TYPE_OF: Final[Mapping[type[np.generic], np.dtype[Any]]] = {
+    kind: np.dtype(kind) for kind in (np.float64, np.int64, np.int8, np.uint8, np.bool_)
+}
+
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -42,16 +46,17 @@ def encode(kind: str, version: int, meta: Mapping[str, Any], arrays: Arrays) -> 
     return body + digest(body)
 
 
-def decode(blob: bytes, kind: str, version: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def decode(blob: bytes, kind: str, version: int, *older: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Meta and arrays of a blob; InvalidSnapshot if it is foreign, damaged, or of another kind or version.
 
-    Sizes are checked against the bytes at hand before anything is allocated.
+    Sizes are checked against the bytes at hand before anything is allocated. older versions are read too.
     """
     header, payload = _split(blob)
     if header.get("kind") != kind:
         raise InvalidSnapshot(f"it holds {header.get('kind')!r:.40}, not {kind!r}")
-    if header.get("version") != version:
-        raise InvalidSnapshot(f"its version is {header.get('version')!r:.40}; this program reads version {version}")
+    if type(header.get("version")) is not int or header["version"] not in (version, *older):
+        read = f"versions {', '.join(map(str, sorted(older)))} and {version}" if older else f"version {version}"
+        raise InvalidSnapshot(f"its version is {header.get('version')!r:.40}; this program reads {read}")
     meta, layout = header.get("meta"), header.get("arrays")
     if not isinstance(meta, dict) or not isinstance(layout, list):
         raise InvalidSnapshot("its header is incomplete")
@@ -76,7 +81,9 @@ def _split(blob: bytes) -> tuple[dict[str, Any], memoryview]:
     if length > len(body) - _PREFIX_BYTES:
         raise InvalidSnapshot("its header is longer than the file")
     try:
-        header = json.loads(bytes(body[_PREFIX_BYTES : _PREFIX_BYTES + length]))
+        header = parsed(bytes(body[_PREFIX_BYTES : _PREFIX_BYTES + length]))
+    except InvalidSnapshot:
+        raise
     except (ValueError, RecursionError) as error:
         raise InvalidSnapshot("its header is not JSON") from error
     if not isinstance(header, dict):
@@ -84,8 +91,29 @@ def _split(blob: bytes) -> tuple[dict[str, Any], memoryview]:
     return header, body[_PREFIX_BYTES + length :]
 
 
+def parsed(text: bytes) -> Any:
+    """What JSON says; InvalidSnapshot if it names a thing twice, or a number is not finite."""
+    return json.loads(text, object_pairs_hook=_object, parse_float=_number, parse_constant=_number)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    plain = dict(pairs)
+    if len(plain) < len(pairs):
+        raise InvalidSnapshot("its header names a thing twice")
+    return plain
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise InvalidSnapshot(f"its header holds {text:.40}, which is not a finite number")
+    return value
+
+
 def _arrays(layout: list[Any], payload: memoryview) -> dict[str, NDArray[Any]]:
     entries = [_entry(item) for item in layout]
+    if len({name for name, _, _ in entries}) < len(entries):
+        raise InvalidSnapshot("it names an array twice")
     total = sum(math.prod(shape) * dtype.itemsize for _, dtype, shape in entries)
     if total != len(payload):
         raise InvalidSnapshot(f"its arrays need {total} bytes and {len(payload)} are there")
@@ -113,7 +141,9 @@ def take(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int, ..
     array = arrays.get(name)
     if array is None:
         raise InvalidSnapshot(f"its array {name!r} is missing")
-    fits = array.ndim == len(shape) and all(want in (-1, have) for want, have in zip(shape, array.shape, strict=True))
-    if array.dtype != kind or not fits:
+    fits = array.shape == shape or (
+        array.ndim == len(shape) and all(want in (-1, have) for want, have in zip(shape, array.shape, strict=True))
+    )
+    if array.dtype != _TYPE_OF[kind] or not fits:
         raise InvalidSnapshot(f"its array {name!r} has type {array.dtype} and shape {array.shape}")
     return array

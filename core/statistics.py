@@ -9,9 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.arrays import FloatArray, IntArray, grown, packed, unpacked
+from core.arrays import FloatArray, IntArray, grown, packed, packed_width, unpacked, variances
 from core.errors import InvalidSnapshot
 from core.snapshot import Arrays, take
+
+LAST: Final = 1e-9
+"""A cell is empty when what would stay is this share of the sample: faded weights do not cancel to the last bit."""
 
 
 @dataclass(slots=True)
@@ -29,7 +32,7 @@ class Moments:
         """The moments of unions of groups: group (p,) lists the members, starts (k,) where each union begins."""
         n = self.count[group]
         count = np.add.reduceat(n, starts)
-        mean = np.add.reduceat(n[:, None] * self.mean[group], starts) / count[:, None]
+        mean = np.add.reduceat(n[:, None] * self.mean[group], starts) / _divisor(count)
         b = self.scatter.shape[1]
         off = self.mean[group, :b] - np.repeat(mean[:, :b], lengths(starts, len(group)), axis=0)
         squares = self.scatter[group] + outer(off, self.scatter.ndim == 2) * _spread_out(n, self.scatter)
@@ -55,13 +58,18 @@ def moments_of(X: FloatArray, spread: FloatArray, weight: FloatArray, starts: In
     weight (n,) is what a row counts.
     """
     count = np.add.reduceat(weight, starts)
-    mean = np.add.reduceat(weight[:, None] * X, starts) / count[:, None]
+    mean = np.add.reduceat(weight[:, None] * X, starts) / _divisor(count)
     b = spread.shape[1]
     off = X[:, :b] - np.repeat(mean[:, :b], lengths(starts, len(X)), axis=0)
     squares = outer(off, diagonal)
     if spread.any():
         squares = squares + (spread if diagonal else spread[:, :, None] * np.eye(b))
     return Moments(count, mean, np.add.reduceat(squares * _spread_out(weight, squares), starts))
+
+
+def _divisor(count: FloatArray) -> FloatArray:
+    """Counts (k, 1) to divide by: 1 for groups of samples so old that none counts."""
+    return np.where(count > 0, count, 1.0)[:, None]
 
 
 def _spread_out(n: FloatArray, like: FloatArray) -> FloatArray:
@@ -117,7 +125,7 @@ class Statistics:
     def remove(self, cells: IntArray, x: FloatArray, spread: FloatArray, weight: float = 1.0) -> None:
         """Take one row out of cells that counted it: insert's inverse up to rounding."""
         old = self.count[cells]
-        last = old <= weight * (1 + _LAST)
+        last = old <= weight * (1 + LAST)
         rest = np.where(last, 1.0, old - weight)
         delta = x - self.mean[cells]
         within = spread if self.diagonal else np.diag(spread)
@@ -137,15 +145,18 @@ class Statistics:
         """The cells as arrays of names that begin with this one."""
         return {f"{name}_count": self.count, f"{name}_mean": self.mean, f"{name}_scatter": packed(self.scatter)}
 
-    def load(self, arrays: Arrays, name: str) -> None:
-        """Take over as many cells as there are from a state; InvalidSnapshot if they are not those of samples."""
-        self.count = take(arrays, f"{name}_count", np.float64, self.count.shape)
-        self.mean = take(arrays, f"{name}_mean", np.float64, self.mean.shape)
-        rows = take(arrays, f"{name}_scatter", np.float64, packed(self.scatter).shape)
-        self.scatter = unpacked(rows, self.scatter)
-        own = self.scatter if self.diagonal else np.einsum("nii->ni", self.scatter)
-        if (own < 0).any() or (self.count < 0).any():
+    def check(self, arrays: Arrays, name: str, n_cells: int) -> None:
+        """InvalidSnapshot if a state's cells are not those of samples."""
+        count = take(arrays, f"{name}_count", np.float64, (n_cells,))
+        take(arrays, f"{name}_mean", np.float64, (n_cells, self.mean.shape[1]))
+        rows = take(arrays, f"{name}_scatter", np.float64, (n_cells, packed_width(self.n_block, self.diagonal)))
+        if (variances(rows, self.n_block) < 0).any() or (count < 0).any():
             raise InvalidSnapshot(f"its {name} statistics have a count or variance below zero")
+
+    def load(self, arrays: Arrays, name: str) -> None:
+        """Take over as many cells as there are from a state."""
+        self.count, self.mean = arrays[f"{name}_count"], arrays[f"{name}_mean"]
+        self.scatter = unpacked(arrays[f"{name}_scatter"], self.scatter)
 
     def _cleared(self, scatter: FloatArray) -> FloatArray:
         """Variances that came out a rounding error below zero (equal samples) are zero."""
@@ -154,7 +165,3 @@ class Statistics:
         i = np.arange(scatter.shape[1])
         scatter[:, i, i] = np.maximum(scatter[:, i, i], 0.0)
         return scatter
-
-
-_LAST: Final = 1e-9
-"""A cell is empty when what would stay is this share of the sample: faded weights do not cancel to the last bit."""

@@ -15,7 +15,7 @@ from core.errors import InvalidSnapshot
 from core.examined import Examined
 from core.labelled import LabelledSamples
 from core.learned import Receipt
-from core.scores import RecentScores
+from core.scores import RecentScores, check_ring
 from core.snapshot import Arrays, take
 
 START_ODDS: Final = 0.3
@@ -126,20 +126,38 @@ class Supervision:
             }
         return arrays
 
+    def check(self, arrays: Arrays) -> None:
+        """InvalidSnapshot if a state's arrays do not fit together."""
+        self.labelled.check(arrays)
+        normals = _of_second(arrays)
+        if not normals:
+            return
+        if not self._needed:
+            raise InvalidSnapshot("it holds a second model, which its config leaves out")
+        self.normals.check(normals)
+        sizes = set()
+        for name in ("first", "second"):
+            ring = take(arrays, f"ranked_{name}", np.float64, (-1,))
+            oldest = int(take(arrays, f"ranked_{name}_oldest", np.int64, (1,))[0])
+            check_ring(ring, oldest)
+            sizes.add((len(ring), oldest))
+        if len(sizes) > 1:
+            raise InvalidSnapshot("its two rankings are not of the same samples")
+
     def load(self, arrays: Arrays) -> None:
-        """Take over a state; InvalidSnapshot if its arrays do not fit together."""
+        """Take over a state."""
         self.labelled.load(arrays)
         if self._needed:
             self._everything.weigh_normality(self.labelled)
-        if "normals_progress" not in arrays:
-            return
-        prefix = "normals_"
-        self.normals.load({name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
-        for name, recent in (("first", self._first), ("second", self._second)):
-            oldest = int(take(arrays, f"ranked_{name}_oldest", np.int64, (1,))[0])
-            recent.load(take(arrays, f"ranked_{name}", np.float64, (-1,)), oldest)
-        if len(self._first.ring) != len(self._second.ring) or self._first.oldest != self._second.oldest:
-            raise InvalidSnapshot("its two rankings are not of the same samples")
+        if normals := _of_second(arrays):
+            self.normals.load(normals)
+            for name, recent in (("first", self._first), ("second", self._second)):
+                recent.load(arrays[f"ranked_{name}"], int(arrays[f"ranked_{name}_oldest"][0]))
+
+
+def _of_second(arrays: Arrays) -> dict[str, NDArray[Any]]:
+    """The arrays of the second model, by the names that it knows; none if there is no such model."""
+    return {name.removeprefix("normals_"): array for name, array in arrays.items() if name.startswith("normals_")}
 
 
 def _of_normals(config: DetectorConfig) -> DetectorConfig:

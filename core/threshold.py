@@ -15,7 +15,7 @@ from scipy.special import expit
 from core.arrays import FloatArray
 from core.config import DetectorConfig
 from core.errors import InvalidSnapshot
-from core.scores import WINDOW, LabelledScores, RecentScores
+from core.scores import WINDOW, LabelledScores, RecentScores, check_ring
 from core.snapshot import Arrays, take
 
 REFIT_EVERY: Final = 64
@@ -55,13 +55,21 @@ class Threshold(ABC):
         """Every array that a continuation needs, by name."""
         return {"threshold": np.array([self.value])}
 
+    def check(self, arrays: Arrays) -> None:
+        """InvalidSnapshot if a state does not fit."""
+        take(arrays, "threshold", np.float64, (1,))
+
     def load(self, arrays: Arrays) -> None:
-        """Take over a state; InvalidSnapshot if it does not fit."""
-        self.value = float(take(arrays, "threshold", np.float64, (1,))[0])
+        """Take over a state."""
+        self.value = float(arrays["threshold"][0])
 
 
 class FixedThreshold(Threshold):
     """The user's number, whatever the labels say."""
+
+    def check(self, arrays: Arrays) -> None:
+        if take(arrays, "threshold", np.float64, (1,))[0] != self.value:
+            raise InvalidSnapshot("its threshold is not its config's")
 
     def __init__(self, value: float) -> None:
         self.value = value
@@ -115,11 +123,15 @@ class GradientThreshold(Threshold):
     def state(self) -> dict[str, NDArray[Any]]:
         return {"threshold": np.array([self.tau]), "threshold_labels": np.array([self.n_labels])}
 
+    def check(self, arrays: Arrays) -> None:
+        tau = float(take(arrays, "threshold", np.float64, (1,))[0])
+        if not self.low <= tau <= self.high:
+            raise InvalidSnapshot(f"its threshold {tau!r} lies outside of its range")
+        if not 0 <= take(arrays, "threshold_labels", np.int64, (1,))[0] < 2**53:
+            raise InvalidSnapshot("its count of labels is out of range")
+
     def load(self, arrays: Arrays) -> None:
-        self.tau = float(take(arrays, "threshold", np.float64, (1,))[0])
-        self.n_labels = int(take(arrays, "threshold_labels", np.int64, (1,))[0])
-        if not self.low <= self.tau <= self.high or self.n_labels < 0:
-            raise InvalidSnapshot(f"its threshold {self.tau!r} lies outside of its range")
+        self.tau, self.n_labels = float(arrays["threshold"][0]), int(arrays["threshold_labels"][0])
 
 
 def next_fit(n_seen: int) -> int:
@@ -193,17 +205,23 @@ class HindsightThreshold(Threshold):
             "threshold_scores": score,
         }
 
+    def check(self, arrays: Arrays) -> None:
+        super().check(arrays)
+        n_seen, oldest, n_labels = take(arrays, "threshold_progress", np.int64, (3,)).tolist()
+        ring = take(arrays, "threshold_recent", np.float64, (-1,))
+        check_ring(ring, oldest)
+        expected = n_seen % WINDOW if n_seen >= WINDOW else 0
+        if (len(ring), oldest) != (min(n_seen, WINDOW), expected) or not n_seen < 2**53:
+            raise InvalidSnapshot("its recent scores are not as many as it has seen")
+        score = take(arrays, "threshold_scores", np.float64, (-1,))
+        self.labelled.check(take(arrays, "threshold_labels", np.int64, (3, len(score))), score, n_labels)
+
     def load(self, arrays: Arrays) -> None:
         super().load(arrays)
-        ring = take(arrays, "threshold_recent", np.float64, (-1,))
-        self.n_seen, oldest, n_labels = (int(v) for v in take(arrays, "threshold_progress", np.int64, (3,)))
-        score = take(arrays, "threshold_scores", np.float64, (-1,))
-        expected = self.n_seen % WINDOW if self.n_seen >= WINDOW else 0
-        if (len(ring), oldest) != (min(self.n_seen, WINDOW), expected) or not self.n_seen < 2**62:
-            raise InvalidSnapshot("its recent scores are not as many as it has seen")
+        self.n_seen, oldest, n_labels = arrays["threshold_progress"].tolist()
         self._next_fit = next_fit(self.n_seen)
-        self.recent.load(ring, oldest)
-        self.labelled.load(take(arrays, "threshold_labels", np.int64, (3, len(score))), score, n_labels)
+        self.recent.load(arrays["threshold_recent"], oldest)
+        self.labelled.load(arrays["threshold_labels"], arrays["threshold_scores"], n_labels)
         self._stale = False
 
 
@@ -271,10 +289,14 @@ class RelativeThreshold(Threshold):
         levels = {"level_recent": np.array(self._recent.ring, float), "level_oldest": np.array([self._recent.oldest])}
         return self.rule.state() | levels
 
+    def check(self, arrays: Arrays) -> None:
+        self.rule.check(arrays)
+        oldest = int(take(arrays, "level_oldest", np.int64, (1,))[0])
+        check_ring(take(arrays, "level_recent", np.float64, (-1,)), oldest)
+
     def load(self, arrays: Arrays) -> None:
         self.rule.load(arrays)
-        ring = take(arrays, "level_recent", np.float64, (-1,))
-        self._recent.load(ring, int(take(arrays, "level_oldest", np.int64, (1,))[0]))
+        self._recent.load(arrays["level_recent"], int(arrays["level_oldest"][0]))
 
 
 def _bounded_difference(score: FloatArray, level: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,8 @@ from core.snapshot import Arrays, take
 
 LEFT: Final = 0
 RIGHT: Final = 1
+SHORT: Final = 1e-140
+"""The squares of what is shorter lose digits, and those of 1e-170 are zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +118,23 @@ class SubspaceTree:
             "tree_since": self.since,
         }
 
-    def load(self, arrays: Arrays) -> None:
-        """Take over a state; InvalidSnapshot if it is not a tree."""
-        self.cut_node = take(arrays, "tree_cut_node", np.int64, (-1,))
-        k = len(self.cut_node)
-        self.normal = take(arrays, "tree_normal", np.float64, (k, self.normal.shape[1]))
-        self.offset = take(arrays, "tree_offset", np.float64, (k,))
-        self.since = take(arrays, "tree_since", np.int64, (1 + 2 * k,))
-        if ((self.cut_node < 0) | (self.cut_node >= self.n_nodes)).any() or not are_directions(self.normal):
+    def check(self, arrays: Arrays) -> IntArray:
+        """How often each node of a state is cut, (N,); InvalidSnapshot if it is not a tree."""
+        cut_node = take(arrays, "tree_cut_node", np.int64, (-1,))
+        k = len(cut_node)
+        normal = take(arrays, "tree_normal", np.float64, (k, self.normal.shape[1]))
+        take(arrays, "tree_offset", np.float64, (k,))
+        take(arrays, "tree_since", np.int64, (1 + 2 * k,))
+        if ((cut_node < 0) | (cut_node > 2 * k)).any() or not are_directions(normal):
             raise InvalidSnapshot("its tree has a cut of a node that is not there, or without direction")
+        if len(top_down(cut_node)) != 1 + 2 * k:
+            raise InvalidSnapshot("its nodes are not a tree")
+        return np.bincount(cut_node, minlength=1 + 2 * k)
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over a state."""
+        self.cut_node, self.normal = arrays["tree_cut_node"], arrays["tree_normal"]
+        self.offset, self.since = arrays["tree_offset"], arrays["tree_since"]
         self._derive()
 
     def _derive(self) -> None:
@@ -134,7 +145,7 @@ class SubspaceTree:
         self.times_split: IntArray = np.bincount(self.cut_node, minlength=n)
         self.leaf: BoolArray = self.times_split == 0
         self.level = np.zeros(n, np.int64)
-        self.top_down = self._ordered()
+        self.top_down = top_down(self.cut_node)
         required = np.zeros((n, k))
         self.ancestor = np.eye(n, dtype=bool)
         for node in self.top_down[1:].tolist():
@@ -147,23 +158,38 @@ class SubspaceTree:
         cuts = sorted(range(k), key=lambda cut: self.level[self.cut_node[cut]])
         self.links_upwards = [(int(self.cut_node[cut]), 2 * cut + 1, 2 * cut + 2) for cut in reversed(cuts)]
 
-    def _ordered(self) -> IntArray:
-        """Nodes with parents before children; InvalidSnapshot if some are not below the root."""
-        children: defaultdict[int, list[int]] = defaultdict(list)
-        for cut, node in enumerate(self.cut_node.tolist()):
-            children[node] += [2 * cut + 1, 2 * cut + 2]
-        order = [0]
-        for node in order:
-            order += children[node]
-        if len(order) != self.n_nodes:
-            raise InvalidSnapshot("its nodes are not a tree")
-        return np.array(order)
+
+def top_down(cut_node: IntArray) -> IntArray:
+    """The nodes that are below the root, and the root itself, with parents before children."""
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    for cut, node in enumerate(cut_node.tolist()):
+        children[node] += [2 * cut + 1, 2 * cut + 2]
+    order = [0]
+    for node in order:
+        order += children[node]
+    return np.array(order)
+
+
+def direction(v: FloatArray) -> tuple[FloatArray, float] | None:
+    """The unit vector along v (m,), and v's length; None if v is zero.
+
+    >>> direction(np.array([3e-170, 4e-170]))
+    (array([0.6, 0.8]), 5e-170)
+    """
+    length = sqrt(v @ v)
+    if length > SHORT:
+        return v / length, length
+    largest = float(np.abs(v).max())
+    if largest == 0:
+        return None
+    part = v / largest
+    length = sqrt(part @ part)
+    return part / length, length * largest
 
 
 def are_directions(normals: FloatArray) -> bool:
     """Whether these (K, m) are unit vectors, as far as rounding tells."""
-    with np.errstate(over="ignore"):
-        return bool((np.abs((normals * normals).sum(1) - 1.0) < 1e-6).all())
+    return bool((np.abs((normals * normals).sum(1) - 1.0) < 1e-6).all())
 
 
 def distances(Z: FloatArray, normals: FloatArray) -> FloatArray:

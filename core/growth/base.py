@@ -44,15 +44,14 @@ class Growth(ABC):
         """Let what was noted so far count that much less."""
         return
 
-    @property
-    def newest(self) -> int:
-        """The highest ordinal of a sample that is kept."""
-        return 0
-
     @abstractmethod
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
 
     @abstractmethod
+    def check(self, arrays: Arrays, times_cut: IntArray, n_learned: int) -> None:
+        """InvalidSnapshot if a state does not fit a tree whose nodes are cut so often (N,), and so many samples."""
+
+    @abstractmethod
     def load(self, arrays: Arrays) -> None:
-        """Take over a state; InvalidSnapshot if it does not fit the tree."""
+        """Take over a state."""

@@ -82,14 +82,23 @@ class Candidates:
         some.put(np.arange(len(there)), self.statistics.of(there))
         return arrays | some.state("side")
 
-    def load(self, arrays: Arrays, leaf: BoolArray) -> None:
-        """Take over a state; InvalidSnapshot if it does not fit the tree's leaves (N,)."""
-        self.grow(len(leaf))
-        for name in self.ARRAYS:
-            old = getattr(self, name)
-            setattr(self, name, take(arrays, f"candidate_{name}", old.dtype.type, old.shape))
-        if (self.has & ~leaf).any() or not are_directions(self.normal[self.has]):
+    def check(self, arrays: Arrays, leaf: BoolArray, n_learned: int) -> None:
+        """InvalidSnapshot if a state does not fit a tree of these leaves (N,)."""
+        has, normal, _, since = (
+            take(arrays, f"candidate_{name}", old.dtype.type, (len(leaf), *old.shape[1:]))
+            for name, old in ((name, getattr(self, name)) for name in self.ARRAYS)
+        )
+        if (has & ~leaf).any() or not are_directions(normal[has]):
             raise InvalidSnapshot("its candidates are not hyperplanes of leaves")
+        if ((since < 0) | (since > n_learned + 1)).any():
+            raise InvalidSnapshot("its candidates count from a sample on that has not come")
+        self.statistics.check(arrays, "side", 2 * int(np.count_nonzero(has)))
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over a state."""
+        for name in self.ARRAYS:
+            setattr(self, name, arrays[f"candidate_{name}"])
+        self.statistics.grow(2 * len(self.has))
         there = np.flatnonzero(np.repeat(self.has, 2))
         some = self.statistics.empty(len(there))
         some.load(arrays, "side")

@@ -79,7 +79,7 @@ class EvidenceGrowth(Growth):
         x, candidates = receipt.x, self._candidates
         leaf = self._nodes.tree.leaf_of(self._nodes.tree.membership(x[None]))
         at = int(leaf[0])
-        if candidates.has[at] and candidates.since[at] <= receipt.ordinal:
+        if weight > 0 and candidates.has[at] and candidates.since[at] <= receipt.ordinal:
             statistics = candidates.statistics
             change = statistics.remove if sign < 0 else statistics.insert
             rows, spread = self._nodes.layout.columns(x[None], receipt.spread[None])
@@ -108,10 +108,6 @@ class EvidenceGrowth(Growth):
         if self._config.split != "evidence":
             for _ in range(splits_due(self._config.beta, before, after)):
                 self._split_most_separated(after)
-
-    @property
-    def newest(self) -> int:
-        return int(self._recent.ordinal.max(initial=0))
 
     @property
     def _full(self) -> bool:
@@ -308,16 +304,26 @@ class EvidenceGrowth(Growth):
         own = {f"growth_{name}": getattr(self, f"_{name}") for name in self._ARRAYS}
         return own | self._candidates.state() | self._recent.state() | self._worth.state()
 
-    def load(self, arrays: Arrays) -> None:
-        tree = self._nodes.tree
-        for name in self._ARRAYS:
-            shape = (tree.n_nodes, *getattr(self, f"_{name}").shape[1:])
-            setattr(self, f"_{name}", take(arrays, f"growth_{name}", np.float64, shape))
-        if (self._variance <= 0).any() or (self._fresh < 0).any() or (self._unsearched < 0).any():
+    def check(self, arrays: Arrays, times_cut: IntArray, n_learned: int) -> None:
+        n = len(times_cut)
+        fresh, unsearched, variance = (
+            take(arrays, f"growth_{name}", np.float64, (n, *getattr(self, f"_{name}").shape[1:]))
+            for name in self._ARRAYS
+        )
+        if (variance < CHILD_SHAPE * VARIANCE_FLOOR / 2).any() or (fresh < 0).any() or (unsearched < 0).any():
             raise InvalidSnapshot("what its nodes expect is not positive")
-        self._candidates.load(arrays, tree.leaf)
-        self._recent.load(arrays, tree)
-        self._worth.load(arrays, tree.n_nodes)
+        if (times_cut > 1).any():
+            raise InvalidSnapshot("it has a node that is cut twice")
+        self._candidates.check(arrays, times_cut == 0, n_learned)
+        self._recent.check(arrays, n, n_learned)
+        self._worth.check(arrays, n)
+
+    def load(self, arrays: Arrays) -> None:
+        for name in self._ARRAYS:
+            setattr(self, f"_{name}", arrays[f"growth_{name}"])
+        self._candidates.load(arrays)
+        self._recent.load(arrays, self._nodes.tree)
+        self._worth.load(arrays)
 
 
 def _variances(covariance: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray, grown
 from core.errors import InvalidSnapshot
+from core.inputs import LATEST
 from core.snapshot import Arrays, take
 from core.tree import SubspaceTree
 
@@ -81,20 +82,26 @@ class Reservoir:
         arrays["recent_moment"] = self.moment if (self.moment != self.ordinal).any() else self.moment[:0]
         return arrays | {"recent_window": self.window}
 
+    def check(self, arrays: Arrays, n_nodes: int, n_learned: int) -> None:
+        """InvalidSnapshot if a state does not fit a tree of so many nodes, or so many learned samples."""
+        x = take(arrays, "recent_x", np.float64, (-1, self.x.shape[1]))
+        n, m = x.shape
+        ordinal = take(arrays, "recent_ordinal", np.int64, (n,))
+        spread = take(arrays, "recent_spread", np.float64, (-1, m))
+        moment = take(arrays, "recent_moment", np.float64, (-1,))
+        window = take(arrays, "recent_window", np.int64, (n_nodes,))
+        if not {len(spread), len(moment)} <= {0, n} or (spread < 0).any() or (np.abs(moment) > LATEST).any():
+            raise InvalidSnapshot("its recent samples do not fit together")
+        rising = (ordinal[1:] > ordinal[:-1]).all() and (not n or 1 <= ordinal[0] <= ordinal[-1] <= n_learned)
+        if not rising or ((window < 0) | (window > n_learned + 1)).any():
+            raise InvalidSnapshot("its recent samples are not in the order in which they were learned")
+
     def load(self, arrays: Arrays, tree: SubspaceTree) -> None:
-        """Take over a state; InvalidSnapshot if it does not fit the tree, whose leaves hold the rows."""
-        self.x = take(arrays, "recent_x", np.float64, (-1, self.x.shape[1]))
-        n, m = self.x.shape
-        self.ordinal = take(arrays, "recent_ordinal", np.int64, (n,))
-        spread, moment = (
-            take(arrays, f"recent_{k}", np.float64, (-1, *s)) for k, s in (("spread", (m,)), ("moment", ()))
-        )
-        self.spread = spread if len(spread) else np.zeros((n, m))
+        """Take over a state; the tree's leaves hold the rows."""
+        self.x, self.ordinal, self.window = (arrays[f"recent_{name}"] for name in ("x", "ordinal", "window"))
+        spread, moment = arrays["recent_spread"], arrays["recent_moment"]
+        self.spread = spread if len(spread) else np.zeros_like(self.x)
         self.moment = moment if len(moment) else self.ordinal.astype(float)
-        self.window = take(arrays, "recent_window", np.int64, (tree.n_nodes,))
-        fits = len(self.spread) == len(self.moment) == n and (np.diff(self.ordinal) > 0).all()
-        if not fits or (self.spread < 0).any() or not np.isfinite(self.x).all():
-            raise InvalidSnapshot("its recent samples do not fit its tree")
         self.leaf = tree.leaf_of(tree.membership(self.x))
 
     def _keep(self, kept: BoolArray) -> None:

@@ -56,5 +56,8 @@ class ScheduledGrowth(Growth):
     def state(self) -> dict[str, NDArray[Any]]:
         return self._means.state()
 
+    def check(self, arrays: Arrays, times_cut: IntArray, n_learned: int) -> None:
+        self._means.check(arrays, len(times_cut))
+
     def load(self, arrays: Arrays) -> None:
-        self._means.load(arrays, self._nodes.tree.n_nodes)
+        self._means.load(arrays)

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
 from typing import Final
 
 import numpy as np
 
 from core.arrays import BoolArray, FloatArray, IntArray
-from core.tree import distances
+from core.tree import direction, distances
 
 AXES: Final = 2
 QUANTILES: Final = np.arange(1, 8) / 8
@@ -119,10 +118,10 @@ def _two_means(X: FloatArray, left: BoolArray) -> tuple[FloatArray, float] | Non
             return None
         a, b = X[left].sum(0) / n_left, X[~left].sum(0) / (len(X) - n_left)
         gap = a - b
-        length = sqrt(gap @ gap)
-        if length == 0:
+        along = direction(gap)
+        if along is None:
             return None
-        normal, offset = gap / length, float(gap @ (a + b)) / (2 * length)
+        normal, offset = along[0], float(gap @ (a + b)) / (2 * along[1])
         left = X @ normal >= offset
     return normal, offset
 
@@ -135,10 +134,10 @@ def _refined(X: FloatArray, left: BoolArray, normal: FloatArray, covariance: Flo
     few = min(1.0, X.shape[1] / len(X))
     if covariance.ndim == 1:
         within = ((a * a).sum(0) + (b * b).sum(0)) / len(X)
-        direction = gap / (within + 0.1 * few * covariance)
+        apart = gap / (within + 0.1 * few * covariance)
     else:
         within = (a.T @ a + b.T @ b) / len(X)
-        direction = np.linalg.solve(within + 0.1 * few * np.diag(np.diag(covariance)), gap)
-    length = float(np.linalg.norm(direction))
-    normals = np.stack([direction / length, normal]) if length > 0 else normal[None]
+        apart = np.linalg.solve(within + 0.1 * few * np.diag(np.diag(covariance)), gap)
+    along = direction(apart)
+    normals = np.stack([along[0], normal]) if along is not None else normal[None]
     return Hyperplanes(normals, np.array([_best_cut(np.sort(X @ axis), least) for axis in normals]))

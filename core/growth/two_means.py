@@ -1,14 +1,19 @@
 """The sequential 2-means of every node (Alg. 2), which the scheduled splits cut by."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray, grown, product_by_blocks
 from core.errors import InvalidSnapshot
+from core.scaling import LIMIT
 from core.snapshot import Arrays, take
-from core.tree import LEFT, RIGHT, SubspaceTree
+from core.statistics import LAST
+from core.tree import LEFT, RIGHT, SubspaceTree, direction
+
+LEAST_COUNT: Final = 1e-100
+"""A centroid whose samples have faded to less stays where it is, as if it had this count."""
 
 
 class TwoMeans:
@@ -38,9 +43,12 @@ class TwoMeans:
 
     def change(self, nodes: IntArray, left: BoolArray, z: FloatArray, weight: float) -> None:
         """Let the sides of these nodes that counted a sample (m,) count it so much more, or less."""
-        side = np.where(left, LEFT, RIGHT)
-        self._count[nodes, side] += weight
-        self._sum[nodes, side] += weight * z
+        at = nodes, np.where(left, LEFT, RIGHT)
+        count, total = self._count[at] + weight, self._sum[at] + weight * z
+        empty = count < max(LEAST_COUNT, -LAST * weight)  # all that counted has faded but for this sample
+        count[empty], total[empty] = LEAST_COUNT, 0.0
+        most = LIMIT * count[:, None]
+        self._count[at], self._sum[at] = count, np.clip(total, -most, most)
         self._freeze()
 
     def most_separated(self, tree: SubspaceTree) -> int | None:
@@ -61,8 +69,9 @@ class TwoMeans:
         The paper's offset is <A, (L+R)/2> with A not normalised; the midpoint needs the unit normal.
         """
         left, right = self.centroids()[node]
-        unit = (left - right) / np.linalg.norm(left - right)
-        return unit, float(unit @ (left + right) / 2)
+        along = direction(left - right)
+        assert along is not None
+        return along[0], float(along[0] @ (left + right) / 2)
 
     def add_pair(self) -> None:
         """Start the 2-means of two more nodes."""
@@ -73,19 +82,27 @@ class TwoMeans:
 
     def fade(self, factor: float) -> None:
         """Let what was taken so far count that much less; centroids stay."""
-        self._count *= factor
-        self._sum *= factor
+        faded = self._count * factor
+        factors = np.where(faded < LEAST_COUNT, LEAST_COUNT / self._count, factor)
+        self._count = np.maximum(faded, LEAST_COUNT)
+        self._sum *= factors[:, :, None]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
         return {"centroid_count": self._count, "centroid_sum": self._sum}
 
-    def load(self, arrays: Arrays, n_nodes: int) -> None:
-        """Take over a state; InvalidSnapshot if it does not fit."""
-        self._count = take(arrays, "centroid_count", np.float64, (n_nodes, 2))
-        self._sum = take(arrays, "centroid_sum", np.float64, (n_nodes, 2, self._sum.shape[2]))
-        if (self._count < 1e-100).any() or (np.abs(self._sum) > 1e120).any():
+    def check(self, arrays: Arrays, n_nodes: int) -> None:
+        """InvalidSnapshot if a state does not fit a tree of so many nodes."""
+        count = take(arrays, "centroid_count", np.float64, (n_nodes, 2))
+        total = take(arrays, "centroid_sum", np.float64, (n_nodes, 2, self._sum.shape[2]))
+        if (count < LEAST_COUNT).any():
             raise InvalidSnapshot("it has a centroid of nothing")
+        if (np.abs(total) > 2 * LIMIT * count[:, :, None]).any():
+            raise InvalidSnapshot("it has a centroid where no sample can be")
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over a state."""
+        self._count, self._sum = arrays["centroid_count"], arrays["centroid_sum"]
         self._freeze()
 
     def _freeze(self) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import grown
+from core.errors import InvalidSnapshot
 from core.mixture import LEAST_WEIGHT, MOST_EVIDENCE, Mixture, Shares, said_for_stopping, summed_upwards
 from core.snapshot import Arrays, take
 from core.tree import Pair, SubspaceTree
@@ -61,8 +62,14 @@ class Worth:
         """Every array that a continuation needs, by name."""
         return {"worth_used": self.used, "worth_saved": self.saved, "worth_seen": np.array([self.n_seen])}
 
-    def load(self, arrays: Arrays, n_nodes: int) -> None:
-        """Take over a state; InvalidSnapshot if it does not fit."""
-        self.used = take(arrays, "worth_used", np.float64, (n_nodes,))
-        self.saved = take(arrays, "worth_saved", np.float64, (n_nodes,))
-        self.n_seen = int(take(arrays, "worth_seen", np.int64, (1,))[0])
+    def check(self, arrays: Arrays, n_nodes: int) -> None:
+        """InvalidSnapshot if a state does not fit a tree of so many nodes."""
+        for name in ("used", "saved"):
+            take(arrays, f"worth_{name}", np.float64, (n_nodes,))
+        if not 0 <= take(arrays, "worth_seen", np.int64, (1,))[0] < 2**53:
+            raise InvalidSnapshot("its count of samples that tell what its nodes are worth is out of range")
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over a state."""
+        self.used, self.saved = arrays["worth_used"], arrays["worth_saved"]
+        self.n_seen = int(arrays["worth_seen"][0])

@@ -237,6 +237,6 @@ def test_regret_is_what_a_fixed_threshold_would_have_spared():
 )
 def test_a_state_that_no_detector_writes_is_refused(name, change):
     state = labelled(4, 3, 2, 10, 20, 9).state()
-    Outcomes(1.0, 0.5).load(state)
+    Outcomes(1.0, 0.5).check(state)
     with pytest.raises(InvalidSnapshot):
-        Outcomes(1.0, 0.5).load(state | {name: change(state[name])})
+        Outcomes(1.0, 0.5).check(state | {name: change(state[name])})

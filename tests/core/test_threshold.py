@@ -12,6 +12,7 @@ from core import scores as core_scores
 from core.config import DetectorConfig
 from core.errors import InvalidSnapshot
 from core.scores import CAPACITY, HALF_LIFE_LABELS, WINDOW, LabelledScores
+from core.sizes import check_sizes
 from core.threshold import Threshold, cost_of_cuts, cuts_between, next_fit, threshold_of
 
 POLICIES = ["weighted", "hindsight", "ogd", "fixed"]
@@ -214,7 +215,7 @@ def test_the_gradient_threshold_of_a_narrow_range_survives_a_snapshot(low, steps
     if high > 1e6:
         return
     rule = policy("ogd", threshold_range=(low, high))
-    policy("ogd", threshold_range=(low, high)).load(rule.state())
+    policy("ogd", threshold_range=(low, high)).check(rule.state())
 
 
 # cuts
@@ -445,9 +446,14 @@ def test_a_state_that_no_rule_writes_is_refused(name, change):
     labelled(rule, SCORES[:40], -1)
     rule.pass_by(np.concatenate([SCORES, SCORES[:30]]))
     state = rule.state()
-    policy("weighted", drift_relative=True).load(state)
+    checked(state)
     with pytest.raises(InvalidSnapshot):
-        policy("weighted", drift_relative=True).load(state | {name: change(state[name])})
+        checked(state | {name: change(state[name])})
+
+
+def checked(state: dict[str, np.ndarray]) -> None:
+    check_sizes(state)
+    policy("weighted", drift_relative=True).check(state)
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -143,4 +143,4 @@ def test_a_state_comes_back_and_a_cycle_does_not(seed, splits):
         if wrong > 2 and wrong <= 2 * splits:
             continue
         with pytest.raises(InvalidSnapshot):
-            SubspaceTree(2).load(broken)
+            SubspaceTree(2).check(broken)

@@ -16,7 +16,7 @@ from tests.app.harness import Service
 from tests.golden.generate import CONFIGS
 from tests.golden.golden import Golden, path_of, read, versions
 
-REFUSED: dict[str, str] = {"1": "its version is 1; this program reads version 2"}
+REFUSED: dict[str, str] = {"1": "its version is 1; this program reads versions 2 and 3"}
 """What is no longer read, by version, and what its refusal says: the one place that decides. All others must go on."""
 
 GOLDEN = [(version, name) for version in versions() for name in CONFIGS if path_of(version, name).exists()]
