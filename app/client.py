@@ -106,8 +106,8 @@ class ServiceUnreachable(ConnectionError):
 class Client:
     """Call one itan service; use it as a context manager or close it.
 
-    With `retry_seconds` a 503 that names a time to come back is tried again until that long has passed, but only where
-    a repeat cannot count twice: reads, labels, and samples with ids.
+    With `retry_seconds` a 429 or 503 that names a time to come back is tried again until that long has passed; a 503
+    only where a repeat cannot count twice: reads, labels, and samples with ids.
     """
 
     def __init__(
@@ -239,7 +239,9 @@ class Client:
                 return self._send_once(method, path, params, body)
             except ApiError as error:
                 pause = error.retry_after_seconds
-                if not repeatable or error.status != 503 or pause is None or waited + pause > self._retry_seconds:
+                # a 429 has changed nothing
+                may_repeat = error.status == 429 or (error.status == 503 and repeatable)
+                if not may_repeat or pause is None or waited + pause > self._retry_seconds:
                     raise
             self._sleep(pause)
             waited += pause

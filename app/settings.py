@@ -87,7 +87,9 @@ class Settings(BaseSettings):
     max_import_bytes: Count = Field(268_435_456, description="longest body of a stream's import")
     max_batch_samples: Count = Field(10_000, description="most samples or points in one request")
     max_labels: Count = Field(10_000, description="most labels in one request")
+    max_streams: Count = Field(100_000, description="most streams in the store")
     max_watchers: Count = Field(200, description="most event streams that one worker sends at once")
+    max_key_watchers: Count = Field(150, description="most event streams that one worker sends at once for one key")
     memory_budget_mb: float = Field(
         1024.0,
         gt=0,

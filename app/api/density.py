@@ -5,6 +5,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.api.admission import permitted_samples
 from app.api.bodies import media_type, read_body
 from app.api.queries import STREAM, InvalidQuery, flag_in, read_query, stream_in, text_in, whole, whole_in
 from app.api.routing import JSON, Answer, Operation, Route, answer, ref
@@ -23,12 +24,12 @@ async def post_density(request: Request) -> Response:
     """Give the log density at points; nothing is learned."""
     service = service_of(request)
     stream = stream_in(read_query(request, "stream"))
-    service.keys.permit(request, Scope.READ, stream)
+    allowance = permitted_samples(request, Scope.READ, stream)
     media_type(request, JSON)
     body = await read_body(request, service.settings.max_body_bytes)
     points = read_points(body, service.settings.max_batch_samples)
     async with service.registry.reading(stream) as session:
-        values, as_of_seq = await log_density(session, points)
+        values, as_of_seq = await log_density(session, points, allowance)
     return answer({"stream": stream, "as_of_seq": as_of_seq, "log_density": values})
 
 

@@ -11,11 +11,15 @@ from starlette.types import Receive, Scope, Send
 from app.api.histories import columns
 from app.api.queries import InvalidQuery, flag_in, read_query
 from app.api.routing import Answer, Operation, Parameters, Route
-from app.api.service import permitted_path_stream, service_of
+from app.api.service import service_of
 from app.api.streams import PATH
+from app.security import Grant
 from app.security import Scope as KeyScope
+from app.settings import Settings
 from app.storage.base import MAX_SEQ, Position
 from app.streams.errors import Stopping
+from app.streams.ids import checked_stream_id
+from app.streams.listening import NO_SHARE, Share
 from app.streams.tailing import Deleted, NewLabels, NewLog, NewModel, News, NewSamples, Quiet, Tail
 
 EVENTS = "text/event-stream"
@@ -26,27 +30,28 @@ _ENCODER = msgspec.json.Encoder()
 
 async def get_events(request: Request) -> "Events":
     """Tell what happens to a stream from now on, or from a position of its log."""
-    service, stream = service_of(request), permitted_path_stream(request, KeyScope.READ)
+    service, stream = service_of(request), checked_stream_id(request.path_params["stream"])
+    share = share_of(service.settings, service.keys.permit(request, KeyScope.READ, stream))
     query = read_query(request, "after", "values")
     after, values = position_asked_for(request, query), flag_in(query, "values", default=False)
     if service.is_stopping:
         raise Stopping
-    return Events(request, stream, after, values=values)
+    return Events(request, stream, after, share, values=values)
 
 
 class Events(StreamingResponse):
     """The events of one stream, for one watcher."""
 
-    def __init__(self, request: Request, stream: str, after: Position | None, *, values: bool) -> None:
+    def __init__(self, request: Request, stream: str, after: Position | None, share: Share, *, values: bool) -> None:
         self._request, self._service = request, service_of(request)
-        self._stream, self._after, self._values = stream, after, values
+        self._stream, self._after, self._share, self._values = stream, after, share, values
         self._tail = Tail(self._service.registry, self._service.store, stream)
         super().__init__(self._events(), headers=HEADERS, media_type=EVENTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer until the stream, the service or the watcher has gone."""
         # the place is taken before anything is waited for, so that no more watch than may
-        with self._service.registry.listeners.joined(self._stream) as self._bell:
+        with self._service.registry.listeners.joined(self._stream, self._share) as self._bell:
             await self._tail.begin(self._after)
             await super().__call__(scope, receive, send)
 
@@ -61,6 +66,16 @@ class Events(StreamingResponse):
         yield b"retry: %d\nid: %s\n\n" % (RETRY_MS, str(self._tail.position).encode())
         async for news in self._tail.news(self._bell, self._is_over):
             yield written(news, values=self._values)
+
+
+def share_of(settings: Settings, grant: Grant | None) -> Share:
+    """Say how many may watch with a key."""
+    if grant is None:
+        return NO_SHARE
+    own, key = grant.limits.watchers, str(grant.name)
+    if own is None:
+        return Share(key, settings.max_key_watchers, "ITAN_MAX_KEY_WATCHERS")
+    return Share(key, own, f"limit of key {key!r}")
 
 
 def position_asked_for(request: Request, query: dict[str, str]) -> Position | None:

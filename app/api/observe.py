@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.api.admission import permitted_samples
 from app.api.bodies import media_type, read_body
 from app.api.queries import STREAM, flag_in, read_query, stream_in
 from app.api.routing import BYTES, JSON, NDJSON, Operation, Route, ref
@@ -17,6 +18,7 @@ from app.api.sample_bodies import read_batch
 from app.api.schemas import Explanation, ObserveAnswer
 from app.api.service import Service, service_of
 from app.security import Scope
+from app.streams.allowance import Allowance
 from app.streams.explaining import Explained
 from app.streams.observing import Answer, Batch, observe
 from app.streams.reading import score
@@ -31,7 +33,7 @@ async def post_observe(request: Request) -> Response:
     query = read_query(request, "stream", "learn", "explain")
     stream, learn = stream_in(query), flag_in(query, "learn", default=True)
     explain = flag_in(query, "explain", default=False)
-    service.keys.permit(request, Scope.OBSERVE if learn else Scope.READ, stream)
+    allowance = permitted_samples(request, Scope.OBSERVE if learn else Scope.READ, stream)
     media = media_type(request, JSON, NDJSON, BYTES)
     body = await read_body(request, service.settings.max_body_bytes)
     began = perf_counter()
@@ -39,30 +41,30 @@ async def post_observe(request: Request) -> Response:
     if explain:
         batch = replace(batch, explain=True)
     if not learn:
-        return await score_batch(service, stream, batch)
+        return await score_batch(service, stream, batch, allowance)
     service.metrics.observe_steps["decode"].observe(perf_counter() - began)
-    return await learn_batch(service, stream, batch)
+    return await learn_batch(service, stream, batch, allowance)
 
 
-async def learn_batch(service: Service, stream: str, batch: Batch) -> Response:
+async def learn_batch(service: Service, stream: str, batch: Batch, allowance: Allowance) -> Response:
     """Observe a batch when it is its turn."""
-    answer = await service.registry.shielded(observe_in_turn(service, stream, batch))
+    answer = await service.registry.shielded(observe_in_turn(service, stream, batch, allowance))
     began = perf_counter()
     body = encode(stream, answer, batch.ids, learn=True)
     service.metrics.observe_steps["encode"].observe(perf_counter() - began)
     return Response(body, media_type=JSON)
 
 
-async def observe_in_turn(service: Service, stream: str, batch: Batch) -> Answer:
+async def observe_in_turn(service: Service, stream: str, batch: Batch, allowance: Allowance) -> Answer:
     """Observe a batch after those that came before it."""
     async with service.registry.changing(stream) as session:
-        return await observe(session, batch)
+        return await observe(session, batch, allowance)
 
 
-async def score_batch(service: Service, stream: str, batch: Batch) -> Response:
+async def score_batch(service: Service, stream: str, batch: Batch, allowance: Allowance) -> Response:
     """Score a batch by the model as it is."""
     async with service.registry.reading(stream) as session:
-        answer = await score(session, batch)
+        answer = await score(session, batch, allowance)
     return Response(encode(stream, answer, batch.ids, learn=False), media_type=JSON)
 
 

@@ -18,8 +18,17 @@ from app.api.schemas import Problem, Scalar, Wrong
 from app.api.service import service_of
 from app.hosts import UnknownHost
 from app.logs.context import note
-from app.security import CrossSite, CsrfTokenNeeded, Forbidden, Unauthenticated
-from app.storage.base import Fenced, LeaseHeld, StaleWriter, StoreCorrupt, StoreError, StoreUnavailable, StreamNotFound
+from app.security import BeyondRate, CrossSite, CsrfTokenNeeded, Forbidden, RateLimited, Unauthenticated
+from app.storage.base import (
+    Fenced,
+    LeaseHeld,
+    StaleWriter,
+    StoreCorrupt,
+    StoreError,
+    StoreUnavailable,
+    StreamNotFound,
+    TooManyStreams,
+)
 from app.streams.errors import (
     FIELD_CHARACTERS,
     Fault,
@@ -35,6 +44,7 @@ from app.streams.errors import (
     StreamExists,
     TooMany,
     TooManyWatchers,
+    TooManyWatchersOfKey,
     UnknownSample,
     UnknownStream,
     cut,
@@ -61,6 +71,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     NotReady: (409, "not_ready", "The stream is still warming up"),
     BodyTooLarge: (413, "body_too_large", "The body is too long"),
     TooMany: (413, "too_many", "The request holds too much"),
+    BeyondRate: (413, "too_many", "The request holds too much"),
     UnsupportedMedia: (415, "unsupported_media_type", "The body is of a kind that is not read here"),
     UnknownHost: (421, "unknown_host", "The service does not answer to this name"),
     InvalidBody: (422, "invalid_body", "The body has another form than it must"),
@@ -70,6 +81,9 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidTimestamps: (422, "invalid_timestamps", "The timestamps are not plausible"),
     InvalidConfig: (422, "invalid_config", "The config is not valid"),
     InvalidSnapshot: (422, "invalid_snapshot", "The body is not a usable export"),
+    TooManyStreams: (429, "quota_exceeded", "As much is there already as may be"),
+    TooManyWatchersOfKey: (429, "quota_exceeded", "As much is there already as may be"),
+    RateLimited: (429, "rate_limited", "The key has used up its rate"),
     HeadTooLarge: (431, "head_too_large", "The request line and the headers are too long"),
     ClientDisconnect: (400, "client_disconnected", "The client went away"),
     StoreUnavailable: (
@@ -99,6 +113,8 @@ STORE_REASONS: dict[type[StoreError], str] = {
     StoreError: "other",
 }
 RETRY_AFTER_SECONDS = 1
+FULL_SECONDS = 60
+LIMITS = (TooManyStreams, TooManyWatchers, RateLimited, BeyondRate)
 SHOWN_CHARACTERS = 80
 
 
@@ -114,6 +130,8 @@ async def answer_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, StoreError):
         service_of(request).metrics.store_errors[STORE_REASONS[type(error)]].inc()
     document = problem_of(error)
+    if isinstance(error, LIMITS):
+        service_of(request).metrics.refusals.count(error.limit_name, error.key)
     return respond(document, headers_of(document.status, error))
 
 
@@ -153,6 +171,12 @@ def problem(status: int, code: str, title: str, detail: str, error: Exception) -
             blame(document, [Fault("host", error.host, "a name in ITAN_ALLOWED_HOSTS")])
         case InvalidSnapshot():
             blame(document, [Fault("body", None, f"an export of this service: {error.reason}")])
+        case TooManyStreams():
+            blame(document, [Fault("streams", error.count, error.bound.text)])
+        case TooManyWatchers():
+            blame(document, [Fault("watchers", error.most, error.limit)])
+        case RateLimited() | BeyondRate():
+            blame(document, [Fault(error.limit_name, error.cost, error.limit)])
         case NotReady():
             document.samples_needed = error.samples_needed
     return document
@@ -189,8 +213,12 @@ def headers_of(status: int, error: Exception) -> dict[str, str]:
     """Give the headers that a status asks for."""
     if status == 401:
         return {"WWW-Authenticate": 'Bearer realm="itan"'}
-    seconds = math.ceil(error.seconds) if isinstance(error, LeaseHeld) else 0
-    return {"Retry-After": str(max(RETRY_AFTER_SECONDS, seconds))} if status == 503 else {}
+    if status not in (429, 503):
+        return {}
+    seconds = FULL_SECONDS if status == 429 else RETRY_AFTER_SECONDS
+    if isinstance(error, LeaseHeld | RateLimited):
+        seconds = max(RETRY_AFTER_SECONDS, math.ceil(error.seconds))
+    return {"Retry-After": str(seconds)}
 
 
 def respond(document: Problem, headers: Mapping[str, str] | None = None) -> Response:

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.admission import admit
 from app.security import Scope as KeyScope
 
 JSON = "application/json"
@@ -84,7 +85,9 @@ def answering(endpoint: Endpoint) -> ASGIApp:
     """Make an app of an endpoint; what it raises is for the middleware that answers errors."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        response = await endpoint(Request(scope, receive, send))
+        request = Request(scope, receive, send)
+        await admit(request)
+        response = await endpoint(request)
         await response(scope, receive, without_body(send) if scope["method"] == "HEAD" else send)
 
     return app

@@ -6,7 +6,7 @@ from typing import cast
 from starlette.requests import Request
 
 from app.metrics import Metrics
-from app.security import KeyRing, KeyWatch, Scope
+from app.security import KeyRing, KeyWatch, Quotas, Scope
 from app.settings import Settings
 from app.storage.base import Store
 from app.streams.ids import checked_stream_id
@@ -20,6 +20,7 @@ class Service:
     settings: Settings
     keys: KeyRing
     key_watch: KeyWatch | None
+    quotas: Quotas
     store: Store
     registry: Registry
     metrics: Metrics

@@ -6,12 +6,14 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.api.admission import permitted_allowance
 from app.api.bodies import decode, media_type, read_body, read_names
 from app.api.queries import STREAM, flag_in, read_query, whole_in
 from app.api.routing import BYTES, FILE, JSON, OF_STORE, Answer, Operation, Parameters, Route, answer, ref
 from app.api.schemas import StreamEstimate
 from app.api.service import Service, permitted_path_stream, service_of
 from app.security import Scope
+from app.streams.allowance import Allowance
 from app.streams.errors import UnknownStream
 from app.streams.estimating import estimate
 from app.streams.ids import NOT_DOTS, PATTERN, checked_stream_id
@@ -58,9 +60,10 @@ async def overviews(service: Service, streams: list[str]) -> list[Overview]:
 
 async def put_stream(request: Request) -> Response:
     """Create a stream with a config of its own."""
-    service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
+    service, stream = service_of(request), checked_stream_id(request.path_params["stream"])
+    allowance = permitted_allowance(request, Scope.ADMIN, stream)
     config = await read_config(request)
-    return await service.registry.shielded(create_stream(service, stream, config))
+    return await service.registry.shielded(create_stream(service, stream, config, allowance))
 
 
 async def read_config(request: Request) -> DetectorConfig:
@@ -73,10 +76,10 @@ async def read_config(request: Request) -> DetectorConfig:
     return DetectorConfig.from_dict(given)
 
 
-async def create_stream(service: Service, stream: str, config: DetectorConfig) -> Response:
+async def create_stream(service: Service, stream: str, config: DetectorConfig, allowance: Allowance) -> Response:
     """Create a stream when it is the request's turn."""
     async with service.registry.changing(stream) as session:
-        is_new = await create(session, config)
+        is_new = await create(session, config, allowance)
         return answer(await describe(session), 201 if is_new else 200)
 
 
@@ -139,17 +142,18 @@ async def get_export(request: Request) -> Response:
 
 async def put_import(request: Request) -> Response:
     """Put an exported state in the place of a stream, or make it a stream."""
-    service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
+    service, stream = service_of(request), checked_stream_id(request.path_params["stream"])
+    allowance = permitted_allowance(request, Scope.ADMIN, stream)
     read_query(request)
     media_type(request, BYTES)
     body = await read_body(request, service.settings.max_import_bytes, "ITAN_MAX_IMPORT_BYTES")
-    return await service.registry.shielded(restore_stream(service, stream, body))
+    return await service.registry.shielded(restore_stream(service, stream, body, allowance))
 
 
-async def restore_stream(service: Service, stream: str, body: bytes) -> Response:
+async def restore_stream(service: Service, stream: str, body: bytes, allowance: Allowance) -> Response:
     """Import when it is the request's turn."""
     async with service.registry.changing(stream) as session:
-        await restore(session, body)
+        await restore(session, body, allowance)
         return answer(await describe(session))
 
 

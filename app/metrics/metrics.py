@@ -127,7 +127,7 @@ class Metrics:
         self.lease_changes = self._by("lease_changes", text, "change", LEASE_CHANGES)
 
     def _watch_keys(self) -> None:
-        self.keys = self._gauge("api_keys", "API keys that are good, of ITAN_API_KEYS and of the file")
+        self.keys = self._gauge("api_keys", "entries of API keys that are good, of ITAN_API_KEYS and of the file")
         text = "1 while the file of ITAN_API_KEYS_FILE cannot be read, so that the keys of before stay good"
         self.keys_file_broken = self._gauge("api_keys_file_broken", text)
         self.refusals = RefusalsCollector()

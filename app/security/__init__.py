@@ -1,14 +1,25 @@
 """API keys: who may do what on which streams, and how much of it."""
 
-from app.security.errors import CSRF_HEADER, CrossSite, CsrfTokenNeeded, Forbidden, InvalidKeys, Unauthenticated
+from app.security.errors import (
+    CSRF_HEADER,
+    BeyondRate,
+    CrossSite,
+    CsrfTokenNeeded,
+    Forbidden,
+    InvalidKeys,
+    RateLimited,
+    Unauthenticated,
+)
 from app.security.file import KeyFile
 from app.security.grants import Grant, Limits, Scope
+from app.security.quotas import Quotas
 from app.security.ring import COOKIE, KeyRing, refuse_cross_site
 from app.security.watch import KeyWatch
 
 __all__ = [
     "COOKIE",
     "CSRF_HEADER",
+    "BeyondRate",
     "CrossSite",
     "CsrfTokenNeeded",
     "Forbidden",
@@ -18,6 +29,8 @@ __all__ = [
     "KeyRing",
     "KeyWatch",
     "Limits",
+    "Quotas",
+    "RateLimited",
     "Scope",
     "Unauthenticated",
     "refuse_cross_site",

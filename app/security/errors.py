@@ -1,5 +1,9 @@
 """Why a request may not do what it asks for, and why keys cannot be read."""
 
+import math
+
+from limits import RateLimitItem
+
 CSRF_HEADER = "X-CSRF-Token"
 
 
@@ -36,3 +40,22 @@ class Forbidden(Exception):
 
     def __init__(self, scope: str, stream: str | None) -> None:
         super().__init__(f"the key lacks scope {scope!r}" + ("" if stream is None else f" on stream {stream!r}"))
+
+
+class RateLimited(Exception):
+    """A key that asks for more in a time than it may; nothing was changed."""
+
+    def __init__(self, limit_name: str, key: int | str, rate: RateLimitItem, cost: int, seconds: float) -> None:
+        self.limit_name, self.key, self.cost, self.seconds = limit_name, str(key), cost, seconds
+        self.limit = f"at most {rate} (limit of key {self.key!r})"
+        wait = max(1, math.ceil(seconds))
+        super().__init__(f"{cost} more {limit_name} are too many for now: {self.limit}; try again in {wait} s")
+
+
+class BeyondRate(Exception):
+    """A request of more samples than its key may send in its whole time; waiting would not help."""
+
+    def __init__(self, limit_name: str, key: int | str, rate: RateLimitItem, cost: int) -> None:
+        self.limit_name, self.key, self.cost = limit_name, str(key), cost
+        self.limit = f"at most {rate.amount} {limit_name} in one request (limit of key {self.key!r})"
+        super().__init__(f"the request holds {cost} {limit_name}, but {self.limit}")

@@ -20,9 +20,10 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 NAME_WANTED = "name begins with a letter, and has up to 64 letters, digits, dots, dashes and underscores"
 DIGEST_WANTED = "sha256 is the SHA-256 of the key, 64 digits of 0-9 and a-f"
 STREAMS_WANTED = "the streams are one stream id, or a prefix followed by *"
-RATE_WANTED = "a rate is a number and a time, such as 100/second or 60000/minute"
+RATE_WANTED = "a rate is a number and a time of up to 31 days, such as 100/second or 60000/minute"
 
 MOST = 2**53
+LONGEST_SECONDS = 31 * 86_400
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 Rate = Annotated[str, Meta(max_length=64)]
 
@@ -48,6 +49,10 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     samples: Rate | None = None
     """Samples to observe or score, and points."""
 
+    def given(self) -> list[str]:
+        """Name the limits that are set."""
+        return [name for name in self.__struct_fields__ if getattr(self, name) is not None]
+
 
 NO_LIMITS = Limits()
 
@@ -63,6 +68,11 @@ class Grant:
     limits: Limits = NO_LIMITS
     requests: RateLimitItem | None = None
     samples: RateLimitItem | None = None
+
+    @property
+    def has_limits(self) -> bool:
+        """Tell whether it has any limit."""
+        return self.limits != NO_LIMITS
 
     def allows(self, scope: Scope, stream: str | None) -> bool:
         """Tell whether the entry covers a scope on a stream (None: on no stream in particular)."""
@@ -150,7 +160,7 @@ def parse_rate(text: str | None, at: str) -> RateLimitItem | None:
         item = parse(text)
     except ValueError:
         raise InvalidKeys(at, RATE_WANTED) from None
-    refuse_unless(1 <= item.amount <= MOST, at, RATE_WANTED)
+    refuse_unless(1 <= item.amount <= MOST and item.get_expiry() <= LONGEST_SECONDS, at, RATE_WANTED)
     return item
 
 

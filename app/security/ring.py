@@ -43,6 +43,7 @@ class KeyRing:
 
     def _place(self, grants: Grants) -> None:
         self.grants = grants
+        self.counts_requests = any(grant.requests for grant in grants)
         # found by digest: what a guess costs tells nothing of the keys, since nobody can choose a digest
         self._by_digest = grouped((grant.digest, grant) for grant in grants)
         self._by_id = grouped((key_id(grant.digest), grant) for grant in grants)

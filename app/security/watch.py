@@ -59,6 +59,9 @@ class KeyWatch:
         self.warnings = [KEPT] if is_broken else []
         self._metrics.keys_file_broken.set(is_broken)
         self._metrics.keys.set(len(self._ring.grants))
+        for grant in self._ring.grants:
+            for limit in grant.limits.given():
+                self._metrics.refusals.know(str(grant.name), limit)
 
     async def _keep(self) -> None:
         while True:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol, Self
 
+from limits.aio.storage import MemoryStorage
+
 # Lua and JSON clients count in doubles: up to here every whole number is exact in all of them.
 MAX_SEQ = 2**53 - 1
 
@@ -88,6 +90,33 @@ class StoreCorrupt(StoreError):
     def __init__(self, stream: str | None, gap: str) -> None:
         super().__init__(gap if stream is None else f"stream {stream!r}: {gap}")
         self.stream, self.gap = stream, gap
+
+
+class Bound(NamedTuple):
+    """At most so many streams with names that begin like this; for one API key, or (None) for all."""
+
+    prefix: str
+    most: int
+    key: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Say what the bound is."""
+        if self.key is None:
+            return f"at most {self.most} streams (ITAN_MAX_STREAMS)"
+        return f"at most {self.most} streams {self.prefix}* (limit of key {self.key!r})"
+
+
+NO_BOUNDS: Sequence[Bound] = ()
+
+
+class TooManyStreams(Exception):
+    """As many streams exist already as may; nothing was changed."""
+
+    def __init__(self, stream: str, bound: Bound, count: int) -> None:
+        super().__init__(f"stream {stream!r} cannot be created: there are {count} streams, but {bound.text}")
+        self.bound, self.count = bound, count
+        self.limit_name, self.key = "max_streams" if bound.key is None else "streams", bound.key
 
 
 class Position(NamedTuple):
@@ -197,6 +226,10 @@ class Store(Protocol):
     """Only one process at a time can use the store, so that leases would say nothing."""
 
     @property
+    def windows(self) -> MemoryStorage:
+        """Count what passes in a time, for all processes that use the store."""
+
+    @property
     def retries(self) -> int:
         """How often a server was asked again after a failure."""
 
@@ -221,8 +254,13 @@ class Store(Protocol):
     async def release(self, tokens: Mapping[str, int]) -> None:
         """End those of these leases that still stand."""
 
-    async def create(self, stream: str, snapshot: Snapshot, token: int = 0) -> bool:
-        """Begin a stream whose head is the snapshot; False, and nothing changed, if it exists."""
+    async def create(
+        self, stream: str, snapshot: Snapshot, token: int = 0, bounds: Sequence[Bound] = NO_BOUNDS
+    ) -> bool:
+        """Begin a stream whose head is the snapshot; False, and nothing changed, if it exists.
+
+        Raises TooManyStreams if it would be one more than a bound allows, however many are created at once.
+        """
 
     async def append(
         self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0

@@ -6,8 +6,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
 
+from limits.aio.storage import MemoryStorage
+
 from app.storage.base import (
+    NO_BOUNDS,
     NO_LABELS,
+    Bound,
     Entry,
     Fenced,
     LeaseHeld,
@@ -18,6 +22,7 @@ from app.storage.base import (
     StaleWriter,
     StreamNotFound,
     StreamSize,
+    TooManyStreams,
     base_is_due,
     check_append,
     check_position,
@@ -83,6 +88,7 @@ class MemoryStore:
 
     def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
         self._monotonic = monotonic
+        self.windows = MemoryStorage()
         self._streams: dict[str, StoredStream] = {}
         self._leases: dict[str, StoredLease] = {}
         self._tokens = count(1)
@@ -134,7 +140,9 @@ class MemoryStore:
         lease = self._leases.get(stream)
         return lease if lease is not None and lease.ends > self._monotonic() else None
 
-    async def create(self, stream: str, snapshot: Snapshot, token: int = 0) -> bool:
+    async def create(
+        self, stream: str, snapshot: Snapshot, token: int = 0, bounds: Sequence[Bound] = NO_BOUNDS
+    ) -> bool:
         """Begin a stream."""
         check_position(snapshot.position)
         if stream in self._streams:
@@ -142,6 +150,12 @@ class MemoryStore:
         lease = self._lease(stream)
         if lease is not None and token < lease.token:
             raise Fenced(stream, token, lease.token)
+        for bound in bounds:
+            count = len(self._streams)
+            if bound.prefix:
+                count = sum(name.startswith(bound.prefix) for name in self._streams)
+            if count >= bound.most:
+                raise TooManyStreams(stream, bound, count)
         self._streams[stream] = StoredStream(snapshot, snapshot.position, fence=token)
         return True
 

@@ -9,9 +9,11 @@ import msgspec
 
 from app.storage.base import (
     BASE_SAMPLES,
+    NO_BOUNDS,
     NO_LABELS,
     PAGE_BYTES,
     START,
+    Bound,
     Durability,
     Entry,
     Fenced,
@@ -25,6 +27,7 @@ from app.storage.base import (
     StoreUnavailable,
     StreamNotFound,
     StreamSize,
+    TooManyStreams,
     check_append,
     check_position,
     check_replace,
@@ -37,6 +40,7 @@ from app.storage.keys import STREAMS, TYPES, StreamKeys, stream_keys
 from app.storage.redis_pipe import Exchange, RedisPipe, Script, read_script, wrap_error, wrap_refusal
 from app.storage.redis_promise import find_faults, waits_for
 from app.storage.redis_servers import Words, servers_of
+from app.storage.redis_windows import RedisWindows
 
 # A single lane makes waiting appends share a pipeline; others may be long, so they pass each other.
 APPEND_LANES, APPEND_GROUP = 1, 128
@@ -64,6 +68,7 @@ class RedisStore:
         self._leases = RedisPipe(exchange, LEASE_LANES, LEASE_GROUP)
         self._others = RedisPipe(exchange, OTHER_LANES, OTHER_GROUP)
         self._scripts: dict[str, Script] = {}
+        self.windows = RedisWindows(self._others)
 
     @property
     def retries(self) -> int:
@@ -140,10 +145,12 @@ class RedisStore:
         for call in calls:
             await call
 
-    async def create(self, stream: str, snapshot: Snapshot, token: int = 0) -> bool:
+    async def create(
+        self, stream: str, snapshot: Snapshot, token: int = 0, bounds: Sequence[Bound] = NO_BOUNDS
+    ) -> bool:
         """Begin a stream; it is listed before it exists, and again after, in case it was being deleted meanwhile."""
         check_position(snapshot.position)
-        await self._list(stream)
+        await self._list(stream, bounds)
         reply = await self._change("create", stream, token, uuid4().hex, str(snapshot.position), snapshot.body)
         await self._list(stream)
         _accept(reply, stream, snapshot.position, token)
@@ -292,8 +299,12 @@ class RedisStore:
             known += [pair for pair in zip(part, values, strict=True) if pair[1] is not None]
         return known
 
-    async def _list(self, stream: str) -> None:
-        await self._others.send("ZADD", STREAMS, 0, stream)
+    async def _list(self, stream: str, bounds: Sequence[Bound] = NO_BOUNDS) -> None:
+        """List a stream, all its bounds counted in the same step, so that none is passed by many at once."""
+        counted = chain.from_iterable((*_names_of(bound.prefix), bound.most) for bound in bounds)
+        reply = await self._others.start(self._script("list"), (STREAMS,), stream, *counted)
+        if _status(reply) == "full":
+            raise TooManyStreams(stream, bounds[int(reply[1]) - 1], int(reply[2]))
 
     async def _list_page(self, after: str, limit: int) -> list[str]:
         least = f"({after}" if after else "-"
@@ -374,6 +385,11 @@ def _remains(
 
 def _snapshot(position: bytes | None, body: bytes | None) -> Snapshot | None:
     return None if position is None or body is None else Snapshot(Position.parse(position), body)
+
+
+def _names_of(prefix: str) -> tuple[str, str]:
+    """Give the ends of the range of names, which are ASCII, that begin like this."""
+    return (f"[{prefix}", f"({prefix}\x7f") if prefix else ("-", "+")
 
 
 def _milliseconds(seconds: float) -> int:

@@ -61,7 +61,11 @@ class Command(NamedTuple):
 
 def read_script(name: str) -> Script:
     """Read lua/<name>.lua."""
-    text = (LUA / f"{name}.lua").read_bytes()
+    return script_of((LUA / f"{name}.lua").read_bytes())
+
+
+def script_of(text: bytes) -> Script:
+    """Give a script its digest."""
     return Script(text, sha1(text, usedforsecurity=False).hexdigest())
 
 

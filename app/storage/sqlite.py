@@ -10,10 +10,14 @@ from itertools import count, islice
 from pathlib import Path
 from urllib.parse import quote
 
+from limits.aio.storage import MemoryStorage
+
 from app.storage import sqlite_ahead as ahead
 from app.storage import sqlite_verbs as verbs
 from app.storage.base import (
+    NO_BOUNDS,
     NO_LABELS,
+    Bound,
     Durability,
     Entry,
     Position,
@@ -132,6 +136,7 @@ class SqliteStore(SqliteReader):
         super().__init__(path, busy_seconds)
         self._synchronous = SYNCHRONOUS[durability]
         self._tokens = count(1)
+        self.windows = MemoryStorage()
         self._lock: FileLock | None = None
         self._looking: asyncio.Task[None] | None = None
         self._writer = SqliteWorker(self._connect_writer, "BEGIN IMMEDIATE")
@@ -186,10 +191,12 @@ class SqliteStore(SqliteReader):
     async def release(self, tokens: Mapping[str, int]) -> None:
         """Nothing to end."""
 
-    async def create(self, stream: str, snapshot: Snapshot, token: int = 0) -> bool:
+    async def create(
+        self, stream: str, snapshot: Snapshot, token: int = 0, bounds: Sequence[Bound] = NO_BOUNDS
+    ) -> bool:
         """Begin a stream."""
         check_position(snapshot.position)
-        return await self._writer.run(partial(verbs.create, stream=stream, snapshot=snapshot))
+        return await self._writer.run(partial(verbs.create, stream=stream, snapshot=snapshot, bounds=bounds))
 
     async def append(
         self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
@@ -277,6 +284,7 @@ def set_up(connection: sqlite3.Connection, path: Path, synchronous: str) -> byte
     connection.execute(f"PRAGMA synchronous = {synchronous}")
     connection.execute("PRAGMA wal_autocheckpoint = 0")  # the watch does it
     connection.execute("PRAGMA journal_size_limit = 0")  # its size then tells what it holds
+    connection.executescript(verbs.CENSUS)
     return opening
 
 

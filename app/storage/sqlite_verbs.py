@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 
 from app.storage.base import (
+    NO_BOUNDS,
     START,
+    Bound,
     Entry,
     Position,
     Remains,
@@ -17,6 +19,7 @@ from app.storage.base import (
     StoreCorrupt,
     StreamNotFound,
     StreamSize,
+    TooManyStreams,
     base_is_due,
     collect_batches,
     find_gap,
@@ -51,9 +54,23 @@ CREATE TABLE labels (stream INTEGER, seq INTEGER, body BLOB NOT NULL, PRIMARY KE
 CREATE TABLE doomed (stream INTEGER PRIMARY KEY);
 """
 
+# How many streams there are, kept by the connection that writes: to count a hundred thousand takes milliseconds.
+CENSUS = """
+PRAGMA temp_store = MEMORY;
+CREATE TEMP TABLE census AS SELECT count(*) AS streams FROM main.streams;
+CREATE TEMP TRIGGER born AFTER INSERT ON main.streams BEGIN UPDATE census SET streams = streams + 1; END;
+CREATE TEMP TRIGGER gone AFTER DELETE ON main.streams BEGIN UPDATE census SET streams = streams - 1; END;
+"""
+# Names are ASCII: this comes after whatever can follow a prefix.
+LAST = "\x7f"
 
-def create(connection: sqlite3.Connection, stream: str, snapshot: Snapshot) -> bool:
+
+def create(
+    connection: sqlite3.Connection, stream: str, snapshot: Snapshot, bounds: Sequence[Bound] = NO_BOUNDS
+) -> bool:
     """Begin a stream unless it exists."""
+    if bounds and not _exists(connection, stream):
+        _refuse_beyond(connection, stream, bounds)
     inserted = connection.execute(
         "INSERT INTO streams (name, head_seq, head_sub, log_entries, log_bytes) VALUES (?, ?, ?, 0, 0) "
         "ON CONFLICT DO NOTHING",
@@ -63,6 +80,24 @@ def create(connection: sqlite3.Connection, stream: str, snapshot: Snapshot) -> b
         return False
     _put_snapshot(connection, "snapshots", inserted.lastrowid or 0, snapshot)
     return True
+
+
+def _exists(connection: sqlite3.Connection, stream: str) -> bool:
+    return connection.execute("SELECT 1 FROM streams WHERE name = ?", (stream,)).fetchone() is not None
+
+
+def _refuse_beyond(connection: sqlite3.Connection, stream: str, bounds: Sequence[Bound]) -> None:
+    for bound in bounds:
+        count = _count_streams(connection, bound.prefix)
+        if count >= bound.most:
+            raise TooManyStreams(stream, bound, count)
+
+
+def _count_streams(connection: sqlite3.Connection, prefix: str) -> int:
+    if not prefix:
+        return int(connection.execute("SELECT streams FROM census").fetchone()[0])
+    named = "SELECT count(*) FROM streams WHERE name >= ? AND name < ?"
+    return int(connection.execute(named, (prefix, prefix + LAST)).fetchone()[0])
 
 
 def append(

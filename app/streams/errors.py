@@ -160,8 +160,18 @@ class ReplayMismatch(Exception):
 class TooManyWatchers(Exception):
     """As many watch already as may."""
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(f"{limit} watch already, which is the most (ITAN_MAX_WATCHERS)")
+    limit_name = "max_watchers"
+
+    def __init__(self, most: int, by: str = "ITAN_MAX_WATCHERS", key: str | None = None) -> None:
+        self.most, self.key = most, key
+        self.limit = f"fewer than {most} who watch already ({by})"
+        super().__init__(f"{most} watch already, which is the most ({by})")
+
+
+class TooManyWatchersOfKey(TooManyWatchers):
+    """As many watch already with this key as may."""
+
+    limit_name = "watchers"
 
 
 class Stopping(Exception):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.storage.base import START, Position
+from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.errors import StreamExists, UnknownStream
 from app.streams.session import Session
 from app.streams.state import StreamState, new_state
@@ -12,12 +13,12 @@ from core import Detector, DetectorConfig, InvalidSnapshot
 MAX_IMPORTED_SEQ = 2**52
 
 
-async def create(session: Session, config: DetectorConfig) -> bool:
+async def create(session: Session, config: DetectorConfig, allowance: Allowance = UNLIMITED) -> bool:
     """Create a stream; tell whether it is new. StreamExists if there is one with another config."""
     try:
         state = await session.state()
     except UnknownStream:
-        await session.create(new_state(Detector(config), START))
+        await session.create(new_state(Detector(config), START), allowance.bounds)
         return True
     refuse_other(session.stream, state.detector.config.to_dict(), config.to_dict())
     return False
@@ -37,13 +38,13 @@ async def reset(session: Session) -> None:
     await session.replace(new_state(detector, after(state.position)))
 
 
-async def restore(session: Session, body: bytes) -> None:
+async def restore(session: Session, body: bytes, allowance: Allowance = UNLIMITED) -> None:
     """Put an exported state in the place of the stream, or make it a stream; seq never goes back."""
     imported = StreamState.from_bytes(body, START)
     try:
         present = await session.state()
     except UnknownStream:
-        await session.create(settled(imported, START, 1))
+        await session.create(settled(imported, START, 1), allowance.bounds)
     else:
         await session.replace(settled(imported, after(present.position), present.detector.next_seq))
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.storage.base import Entry, Position
+from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.counting import count_learned
 from app.streams.errors import Fault, IdConflict, InvalidIds, UnknownStream, refuse_beyond
 from app.streams.events import batch_body
@@ -68,34 +69,35 @@ class Answer:
         self.is_anomaly[rows], self.ready[rows] = records.is_anomaly, records.ready
 
 
-async def observe(session: Session, batch: Batch) -> Answer:
+async def observe(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> Answer:
     """Answer a batch and learn what is new in it; the session's lock is held."""
     try:
-        state = await state_for(session, batch.samples)
-        return await observe_in(session, state, batch)
+        state = await state_for(session, batch.samples, allowance)
+        return await observe_in(session, state, batch, allowance)
     finally:
         session.discard_unborn()
 
 
-async def state_for(session: Session, samples: Samples) -> StreamState:
+async def state_for(session: Session, samples: Samples, allowance: Allowance) -> StreamState:
     """Give the stream's state, or begin a stream that these samples describe."""
     try:
         return await session.state()
     except UnknownStream:
-        if not session.settings.auto_create:
+        if not (session.settings.auto_create and allowance.creates):
             raise
         return session.begin(samples.config(session.stream))
 
 
-async def observe_in(session: Session, state: StreamState, batch: Batch) -> Answer:
+async def observe_in(session: Session, state: StreamState, batch: Batch, allowance: Allowance) -> Answer:
     """Answer a batch in an open stream."""
     X = matrix_of(session, batch, state.detector.config)
+    await allowance.pay(len(X))
     known = await known_rows(session, state, batch.ids) if batch.ids else {}
     refuse_changed(X, batch.ids, known)
     if known:
         answer, explained = await complete(session, state, batch, X, known)
     else:
-        records, explained = await learn(session, state, batch, X)
+        records, explained = await learn(session, state, batch, X, allowance=allowance)
         answer = Answer.of(records)
     if batch.explain:
         answer.explained = [explained.get(seq) for seq in answer.seq.tolist()]
@@ -169,7 +171,12 @@ def refuse_changed(X: Matrix, ids: tuple[str, ...], known: Mapping[int, Records]
 
 
 async def learn(
-    session: Session, state: StreamState, batch: Batch, X: Matrix, rows: Rows | None = None
+    session: Session,
+    state: StreamState,
+    batch: Batch,
+    X: Matrix,
+    rows: Rows | None = None,
+    allowance: Allowance = UNLIMITED,
 ) -> tuple[Records, Mapping[int, Explained]]:
     """Score and learn what is new of a batch, X in these rows or in all, and log it; with what is explained, by seq."""
     times = new_times(session, state, batch, len(X), rows)
@@ -177,7 +184,10 @@ async def learn(
     # an error in the first slice has changed nothing; from then on the engine is ahead of the log
     first, rest = (None, None) if times is None else (times[:FIRST_ROWS], times[FIRST_ROWS:])
     observed = [state.detector.observe(X[:FIRST_ROWS], first, explain=batch.explain)]
+    seconds = perf_counter() - began
     with session.ahead_of_log():
+        await session.bear(allowance.bounds)
+        began = perf_counter() - seconds
         if len(X) > FIRST_ROWS:
             observed += await observe_slices(state.detector, X[FIRST_ROWS:], rest, explain=batch.explain)
         learned = Records.concatenate([out.records for out in observed]) if len(observed) > 1 else observed[0].records

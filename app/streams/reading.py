@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from app.storage.base import StoreUnavailable
+from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.explaining import explained_of
 from app.streams.observing import Answer, Batch, matrix_of
 from app.streams.samples import Matrix, feature_names
@@ -14,10 +15,11 @@ from app.streams.stepping import FIRST_ROWS, MOST_ROWS, at_rest, slices
 from core import Detector
 
 
-async def score(session: Session, batch: Batch) -> Answer:
+async def score(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> Answer:
     """Score samples without learning them; before the stream is ready there are no scores."""
     detector = (await session.readable()).detector
     X = matrix_of(session, batch, detector.config)
+    await allowance.pay(len(X))
     answer = Answer.blank(len(X))
     answer.samples_needed, answer.as_of_seq = detector.samples_needed, detector.next_seq - 1
     if batch.explain:
@@ -43,11 +45,12 @@ def score_part(detector: Detector, X: Matrix, part: slice, answer: Answer) -> No
             answer.explained[row] = explained
 
 
-async def log_density(session: Session, batch: Batch) -> tuple[list[float], int]:
+async def log_density(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> tuple[list[float], int]:
     """Give the log density at points, and the seq of the last sample in it; NotReady before there is one."""
     detector = (await session.readable()).detector
-    as_of_seq = detector.next_seq - 1
     X = matrix_of(session, batch, detector.config)
+    await allowance.pay(len(X))
+    as_of_seq = detector.next_seq - 1
     resting = at_rest(detector, len(X), MOST_ROWS)
     scores = [resting.score(X[part]) async for part in slices(len(X), MOST_ROWS)]
     return (-np.concatenate(scores)).tolist(), as_of_seq

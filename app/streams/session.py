@@ -3,11 +3,21 @@
 import asyncio
 import logging
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from app.metrics import StreamFigures
-from app.storage.base import NO_LABELS, START, Entry, Fenced, Snapshot, StaleWriter, StoreUnavailable
+from app.storage.base import (
+    NO_LABELS,
+    START,
+    Bound,
+    Entry,
+    Fenced,
+    Snapshot,
+    StaleWriter,
+    StoreUnavailable,
+    TooManyStreams,
+)
 from app.streams.errors import StreamAppeared, UnknownStream
 from app.streams.ledger import Ledger
 from app.streams.opening import Opening
@@ -149,17 +159,18 @@ class Session:
         self._birth = Snapshot(state.position, state.to_bytes())
         return state
 
-    async def create(self, state: StreamState) -> None:
-        """Make a new stream known to the store."""
+    async def create(self, state: StreamState, bounds: Sequence[Bound]) -> None:
+        """Make a new stream known to the store. Raises TooManyStreams."""
         with self.ahead_of_log():  # one that is not vouched for may yet be found by the next try
-            is_new = await self._create(Snapshot(state.position, state.to_bytes()))
+            is_new = await self._create(Snapshot(state.position, state.to_bytes()), bounds)
         if not is_new:
             self.forget()
             raise StreamAppeared(self.stream)
         self._place(state)
 
-    async def _create(self, snapshot: Snapshot) -> bool:
-        return await self.store.create(self.stream, snapshot, self.leases.token(self.stream))
+    async def _create(self, snapshot: Snapshot, bounds: Sequence[Bound]) -> bool:
+        bounds = (Bound("", self.settings.max_streams), *bounds)
+        return await self.store.create(self.stream, snapshot, self.leases.token(self.stream), bounds)
 
     def forget(self) -> None:
         """Drop the state and leave the stream to others; the next use loads it."""
@@ -172,6 +183,8 @@ class Session:
         """Mark the state as not to be trusted when the block that changes it does not come to its end."""
         try:
             yield
+        except TooManyStreams:
+            raise  # there is nothing yet that could be ahead
         except BaseException:
             self._current, self._look_again_at = False, -math.inf
             self.leases.drop(self.stream)
@@ -179,8 +192,6 @@ class Session:
 
     async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
         """Log an event that the engine has taken; only then is it acknowledged."""
-        if self._birth is not None:
-            await self._bear(self._birth)
         await self.store.append(self.stream, state.position, entry, labels, self.leases.token(self.stream))
         state.position = self._acknowledged = entry.position
         state.unsaved_events += 1
@@ -188,10 +199,12 @@ class Session:
             self.unsaved_since = self.clock.monotonic()
         self.listeners.wake(self.stream)
 
-    async def _bear(self, birth: Snapshot) -> None:
-        if not await self._create(birth):
-            raise StreamAppeared(self.stream)
-        self._birth = None
+    async def bear(self, bounds: Sequence[Bound]) -> None:
+        """Make a stream that was begun known to the store, before its first event. Raises TooManyStreams."""
+        if self._birth is not None:
+            if not await self._create(self._birth, bounds):
+                raise StreamAppeared(self.stream)
+            self._birth = None
 
     def discard_unborn(self) -> None:
         """Drop a stream that the store never heard of."""

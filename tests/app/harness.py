@@ -42,7 +42,7 @@ class DisturbedStore:
 
     def __init__(self, store: Any) -> None:
         self.store = store
-        self.is_exclusive, self.retries = store.is_exclusive, store.retries
+        self.is_exclusive, self.retries, self.windows = store.is_exclusive, store.retries, store.windows
         self.before: dict[str, Callable[[], Awaitable[None]]] = {}
         self.after: dict[str, Callable[[], Awaitable[None]]] = {}
 

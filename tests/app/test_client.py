@@ -180,6 +180,13 @@ def test_samples_without_ids_are_never_sent_twice(ids: list[str | None] | None) 
     assert len(script.requests) == 1
 
 
+def test_samples_that_a_rate_refused_are_sent_again_also_without_ids() -> None:
+    refused = httpx2.Response(429, json=BUSY | {"status": 429, "code": "rate_limited"}, headers={"Retry-After": "3"})
+    script = Script(refused, ok(OBSERVED))
+    script.client(retry_seconds=5).observe("s", [[1.0]])
+    assert script.slept == [3]
+
+
 @pytest.mark.parametrize("answers", [(busy("9"),), (busy(None),), (busy("soon"),), (httpx2.Response(500, json=BUSY),)])
 def test_retries_end_with_the_time_allowed_and_need_a_503_that_says_when(answers: tuple[httpx2.Response]) -> None:
     script = Script(*answers)

@@ -1,6 +1,7 @@
 """What every store promises, told by examples that all of them must pass."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -9,6 +10,7 @@ from app.storage.base import (
     BASE_SAMPLES,
     MAX_SEQ,
     PAGE_BYTES,
+    Bound,
     Entry,
     Position,
     Remains,
@@ -16,6 +18,7 @@ from app.storage.base import (
     StaleWriter,
     StreamNotFound,
     StreamSize,
+    TooManyStreams,
 )
 from tests.contract.conftest import KINDS
 
@@ -120,6 +123,50 @@ async def test_streams_are_listed_in_order_and_by_pages(store):
     assert await store.streams("c", 100) == []
     await store.delete("a")
     assert await store.streams("Z", 1) == ["a-1"]
+
+
+def too_many(bound, count):
+    return pytest.raises(TooManyStreams, match=f"there are {count} streams, but {re.escape(bound.text)}")
+
+
+async def test_no_more_streams_are_created_than_a_bound_allows(store):
+    every, of_a = Bound("", 4), Bound("a-", 2, "ci")
+    for name in ("a", "a-1", "b", "a-2"):
+        assert await store.create(name, START, 0, [every, of_a])
+    with too_many(every, 4):
+        await store.create("c", START, 0, [every])
+    with too_many(of_a, 2):
+        await store.create("a-3", START, 0, [of_a, every])
+    assert not await store.create("a-1", START, 0, [every, of_a])  # there is one: it is no more than before
+    assert await store.streams("", 10) == ["a", "a-1", "a-2", "b"]
+    assert await store.load("a-3") is None
+    await store.delete("a-1")
+    assert await store.create("a-3", START, 0, [every, of_a])
+    with too_many(Bound("a-", 0, "ci"), 2):
+        await store.create("a-4", START, 0, [Bound("a-", 0, "ci")])
+
+
+async def test_of_many_created_at_once_just_those_that_fit_are(store):
+    async def create(number):
+        try:
+            return await store.create(f"s{number}", START, 0, [Bound("s", 7)])
+        except TooManyStreams:
+            return False
+
+    assert sum(await asyncio.gather(*map(create, range(40)))) == 7
+    assert len(await store.streams("", 100)) == 7
+
+
+async def test_streams_are_counted_right_after_replacement_deletion_and_a_new_start(store):
+    for name in ("s", "t", "u"):
+        await store.create(name, START)
+    await store.replace("s", START.position, Snapshot(Position(0, 1), b"other"))
+    await store.delete("t")
+    await store.close()
+    await store.open()
+    assert await store.create("v", START, 0, [Bound("", 3)])
+    with too_many(Bound("", 3), 3):
+        await store.create("w", START, 0, [Bound("", 3)])
 
 
 # append

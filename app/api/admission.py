@@ -1,0 +1,55 @@
+"""Which requests are let in by what their key may use."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from starlette.requests import Request
+
+from app.api.service import Service, service_of
+from app.security import Grant, Scope, Unauthenticated
+from app.storage.base import NO_BOUNDS, Bound
+from app.streams.allowance import UNLIMITED, Allowance
+
+
+async def admit(request: Request) -> None:
+    """Count a request of a key that may send only so many. Raises RateLimited."""
+    service = service_of(request)
+    if not service.keys.counts_requests:
+        return
+    try:
+        held = service.keys.held_by(request)
+    except Unauthenticated:
+        return  # the route says so, if it asks for a key
+    for grant in held or ():
+        await service.quotas.charge(grant, "requests", 1)
+
+
+def permitted_allowance(request: Request, scope: Scope, stream: str) -> Allowance:
+    """Say how much a request may use, if its key may do this."""
+    service = service_of(request)
+    return allowance_of(service, service.keys.permit(request, scope, stream))
+
+
+def permitted_samples(request: Request, scope: Scope, stream: str) -> Allowance:
+    """Say how much a request may use that brings samples. Raises RateLimited, before its body is read, if none."""
+    service = service_of(request)
+    grant = service.keys.permit(request, scope, stream)
+    if grant is not None:
+        service.quotas.refuse_closed(grant, "samples")
+    return allowance_of(service, grant)
+
+
+def allowance_of(service: Service, grant: Grant | None) -> Allowance:
+    """Say how much a key may use."""
+    if grant is None or not grant.has_limits:
+        return UNLIMITED
+    return Allowance(bounds_of(grant), partial(service.quotas.charge, grant, "samples"))
+
+
+def bounds_of(grant: Grant) -> Sequence[Bound]:
+    """Give the bound of a key on the streams of its prefix; one that names one stream makes no more than this."""
+    prefix, star, _ = grant.streams.partition("*")
+    most = grant.limits.streams
+    if most is None or (most and not star):
+        return NO_BOUNDS
+    return (Bound(prefix, most, str(grant.name)),)

@@ -1,0 +1,26 @@
+"""How much of the service a request may use."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from app.storage.base import NO_BOUNDS, Bound
+
+
+async def free(samples: int) -> None:
+    """Let any number of samples pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What the key of a request allows: so many streams, and samples, which are paid for before the work begins."""
+
+    bounds: Sequence[Bound] = NO_BOUNDS
+    pay: Callable[[int], Awaitable[None]] = free
+
+    @property
+    def creates(self) -> bool:
+        """Tell whether it lets a stream be created at all."""
+        return all(bound.most for bound in self.bounds)
+
+
+UNLIMITED = Allowance()
