@@ -143,7 +143,7 @@ ROUTES = [
             headers={"Last-Event-ID": (POSITION, "as a browser sends it when it connects anew")},
             optional=frozenset({"after"}),
             answers={200: Answer({EVENTS: {"type": "string", "examples": [SENT]}})},
-            problems=("unknown_stream", "too_many_watchers"),
+            problems=("unknown_stream", "too_many_watchers", "quota_exceeded"),
         ),
     )
 ]

@@ -138,6 +138,7 @@ ROUTES = [
                 "invalid_samples",
                 "invalid_ids",
                 "invalid_timestamps",
+                "quota_exceeded",
             ),
         ),
     )

@@ -27,9 +27,10 @@ TAGS = {
     "page": "The live page and this document.",
 }
 CHANGING = {Scope.OBSERVE, Scope.LABEL, Scope.ADMIN}
+A_KEY = "A key of ITAN_API_KEYS, or of the file that ITAN_API_KEYS_FILE names"
 SECURITY = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "A key of ITAN_API_KEYS"},
-    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "A key of ITAN_API_KEYS"},
+    "bearer": {"type": "http", "scheme": "bearer", "description": A_KEY},
+    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": A_KEY},
     "cookie": {
         "type": "apiKey",
         "in": "cookie",
@@ -141,7 +142,7 @@ def problem_codes(described: Operation) -> set[str]:
     if described.reads_query:
         codes |= {"invalid_query"}
     if described.scope is not None:
-        codes |= {"unauthenticated", "forbidden", "unknown_host"}
+        codes |= {"unauthenticated", "forbidden", "unknown_host", "rate_limited"}
     if described.scope in CHANGING:
         codes |= {"cross_site", "csrf_token_needed"}
     if described.body:

@@ -72,7 +72,7 @@ class Route(routing.Route):
         super().__init__(path, endpoint, methods=[method])
         self.method = method
         self.operation = operation
-        self.app = answering(endpoint)
+        self.app = answering(endpoint if operation.scope is None else admitted(endpoint))
 
     def matches(self, scope: Scope) -> tuple[routing.Match, Scope]:
         """Tell who was matched, for those who count and log."""
@@ -85,12 +85,20 @@ def answering(endpoint: Endpoint) -> ASGIApp:
     """Make an app of an endpoint; what it raises is for the middleware that answers errors."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive, send)
-        await admit(request)
-        response = await endpoint(request)
+        response = await endpoint(Request(scope, receive, send))
         await response(scope, receive, without_body(send) if scope["method"] == "HEAD" else send)
 
     return app
+
+
+def admitted(endpoint: Endpoint) -> Endpoint:
+    """Put the count of a key's requests before an endpoint that asks for a key."""
+
+    async def counted(request: Request) -> Response:
+        await admit(request)
+        return await endpoint(request)
+
+    return counted
 
 
 def without_body(send: Send) -> Send:

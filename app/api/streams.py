@@ -198,7 +198,7 @@ ROUTES = [
                 200: Answer(DESCRIPTION, "The stream was there already, with this config"),
                 201: Answer(DESCRIPTION, "Created"),
             },
-            problems=("stream_exists", "invalid_config"),
+            problems=("stream_exists", "invalid_config", "quota_exceeded"),
         ),
     ),
     Route(
@@ -283,7 +283,7 @@ ROUTES = [
             path=PATH,
             body=FILE,
             answers={200: Answer(DESCRIPTION)},
-            problems=("invalid_snapshot",),
+            problems=("invalid_snapshot", "quota_exceeded"),
         ),
     ),
 ]
