@@ -83,6 +83,26 @@ class Settings(BaseSettings):
     )
     label_horizon_seconds: Seconds = Field(604_800.0, description="how long a sample can be labelled")
     max_head_bytes: int = Field(65_536, ge=1024, description="longest request line with its headers")
+    max_connections: Count | None = Field(
+        None,
+        description="most connections, beyond which only probes are answered; by default 4096, or fewer where the"
+        " process may open fewer files",
+    )
+    head_seconds: Seconds = Field(10.0, description="time for the head of a request")
+    keep_alive_seconds: Seconds = Field(75.0, description="how long a connection is kept open for another request")
+    stall_seconds: Seconds = Field(
+        30.0,
+        description="time within which a body must come on, and an answer be read on, by ITAN_MIN_BYTES_PER_SECOND",
+    )
+    min_bytes_per_second: float = Field(
+        100.0, gt=0, allow_inf_nan=False, description="slowest that a body may come and an answer may be read"
+    )
+    body_budget_mb: float = Field(
+        512.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="memory for bodies of requests; beyond it the one that has been coming longest is refused",
+    )
     max_body_bytes: Count = Field(16_777_216, description="longest request body")
     max_import_bytes: Count = Field(268_435_456, description="longest body of a stream's import")
     max_batch_samples: Count = Field(10_000, description="most samples or points in one request")

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app.api.bodies import BodyTooLarge, InvalidBody, InvalidJson, UnsupportedMedia
 from app.api.queries import InvalidQuery
-from app.api.refusals import HeadTooLarge, InvalidHttp
+from app.api.refusals import HeadTooLarge, InvalidHttp, TooManyBodies, TooManyConnections, TooSlow
 from app.api.routing import PROBLEM, allowed
 from app.api.schemas import Problem, Scalar, Wrong
 from app.api.service import service_of
@@ -69,6 +69,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     IdConflict: (409, "id_conflict", "The id belongs to a sample of other values"),
     StreamExists: (409, "stream_exists", "The stream exists with another config"),
     NotReady: (409, "not_ready", "The stream is still warming up"),
+    TooSlow: (408, "too_slow", "The request does not come fast enough"),
     BodyTooLarge: (413, "body_too_large", "The body is too long"),
     TooMany: (413, "too_many", "The request holds too much"),
     BeyondRate: (413, "too_many", "The request holds too much"),
@@ -100,6 +101,8 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     UnreadableEvent: (500, "store_corrupt", "What the store holds of the stream cannot be read"),
     TooManyWatchers: (503, "too_many_watchers", "As many watch already as may"),
     Stopping: (503, "stopping", "The service is shutting down"),
+    TooManyConnections: (503, "too_many_connections", "There are as many connections as may be"),
+    TooManyBodies: (503, "too_many_bodies", "Too many bodies are coming at once"),
     Exception: (500, "internal_error", "The service failed"),
 }
 HTTP_CODES = {404: "not_found", 405: "method_not_allowed"}

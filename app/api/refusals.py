@@ -13,3 +13,25 @@ class InvalidHttp(Refused):
 
 class HeadTooLarge(Refused):
     """A request line with headers that is longer than the service reads."""
+
+
+class TooSlow(Refused):
+    """A head or a body that does not come."""
+
+
+class TooManyConnections(Refused):
+    """A request on a connection beyond the limit, where only probes are answered."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__("connections", limit, f"at most {limit} (ITAN_MAX_CONNECTIONS)")
+        self.args = (f"there are {limit} connections already, as many as may be (ITAN_MAX_CONNECTIONS)",)
+
+
+class TooManyBodies(Refused):
+    """A body that came for longer than others, when there was no memory for all of them."""
+
+    def __init__(self, limit: float) -> None:
+        super().__init__(
+            "body", None, f"with all others that are coming at most {limit:.0f} bytes (ITAN_BODY_BUDGET_MB)"
+        )
+        self.args = ("too many bodies are coming at once (ITAN_BODY_BUDGET_MB), and this one has taken longest",)

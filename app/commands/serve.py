@@ -138,7 +138,10 @@ def _run(app: "FastAPI", listener: socket.socket, shutdown_seconds: float) -> No
             print("itan serves", _url(listener), flush=True)
 
     service = app.state.service
-    connections = Connections(Limits.of(service.settings), service.metrics)
+    limits = Limits.of(service.settings)
+    if warning := limits.warning():
+        logger.warning("%s", warning)
+    connections = Connections(limits, service.metrics)
     start = StartFailure()
     logging.getLogger("uvicorn.error").addFilter(start)
     try:

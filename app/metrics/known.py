@@ -12,5 +12,16 @@ MISMATCHES: Final = ("version", "other")
 STORE_ERRORS: Final = ("unavailable", "stale", "missing", "corrupt", "elsewhere", OTHER)
 CLOSINGS: Final = ("room", "idle")
 LIMITS: Final = ("max_streams", "max_watchers", "streams", "watchers", "requests", "samples")
-CONNECTION_CLOSINGS: Final = ("invalid", "head")
+CONNECTION_CLOSINGS: Final = (
+    "invalid",
+    "head",
+    "slow_head",
+    "slow_body",
+    "unread",
+    "idle",
+    "room",
+    "full",
+    "bodies",
+    "files",
+)
 LEASE_CHANGES: Final = ("acquired", "released", "lost", "refused")

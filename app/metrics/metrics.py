@@ -21,7 +21,7 @@ from app.metrics.known import (
     STORE_ERRORS,
 )
 from app.metrics.refusals import RefusalsCollector
-from app.metrics.source import Source
+from app.metrics.source import Connected, Source
 from app.metrics.streams import StreamsCollector
 from app.metrics.view import EVERYTHING, View
 
@@ -61,7 +61,10 @@ class Metrics:
         self.know_routes([(OTHER, OTHER)])
 
     def _watch_connections(self) -> None:
-        self.connections = self._gauge("connections", "open connections")
+        self._connections = self._gauge("connections", "open connections")
+        self._max_connections = self._gauge("max_connections", "how many connections there may be")
+        self._body_bytes = self._gauge("body_bytes", "memory that bodies of requests take")
+        self._body_budget = self._gauge("body_budget_bytes", "memory that bodies of requests may take")
         text = "connections that the service closed, by reason"
         self.connections_closed = self._by("connections_closed", text, "reason", CONNECTION_CLOSINGS)
 
@@ -184,6 +187,13 @@ class Metrics:
         self.memory_budget.set(memory_budget_bytes)
         self.snapshot_due.set(snapshot_due_seconds)
         self._streams.source = source
+
+    def watch_connections(self, connections: Connected, most: int, body_budget_bytes: float) -> None:
+        """Read this at each scrape."""
+        self._connections.set_function(connections.__len__)
+        self._body_bytes.set_function(lambda: connections.held_bytes)
+        self._max_connections.set(most)
+        self._body_budget.set(body_budget_bytes)
 
     def text(self, view: View = EVERYTHING) -> bytes:
         """Give all metrics in Prometheus' text format, with the names that the reader may know."""

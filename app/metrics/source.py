@@ -33,6 +33,14 @@ class Source(Protocol):
         """Give the time since this worker got a stream's last sample; since its start, if it got none."""
 
 
+class Connected(Protocol):
+    """Who holds the connections."""
+
+    held_bytes: int
+
+    def __len__(self) -> int: ...
+
+
 class NoStreams:
     """A source before there is one."""
 

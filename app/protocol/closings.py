@@ -11,9 +11,17 @@ PAUSE_SECONDS: Final = 60.0
 REASONS: Final = {
     "invalid": "what came was not HTTP",
     "head": "the head of a request was too long",
+    "slow_head": "the head of a request did not come (ITAN_HEAD_SECONDS)",
+    "slow_body": "the body of a request did not come (ITAN_STALL_SECONDS)",
+    "unread": "an answer was not read (ITAN_STALL_SECONDS)",
+    "room": "there are as many as may be (ITAN_MAX_CONNECTIONS); those that waited longest made room",
+    "full": "there are as many as may be (ITAN_MAX_CONNECTIONS), all with requests; only probes get an answer",
+    "bodies": "bodies of requests took all memory for them (ITAN_BODY_BUDGET_MB)",
+    "files": "the process has as many open files as it may have (ulimit -n)",
 }
-"""For the log; what an operator must know is a warning."""
-WARNINGS: Final = frozenset[str]()
+"""For the log, where the end of an idle connection is not worth a line."""
+WARNINGS: Final = frozenset(("room", "full", "bodies", "files"))
+"""What an operator must know."""
 
 logger = logging.getLogger(__name__)
 
@@ -26,11 +34,12 @@ class Closings:
         self._untold: Counter[str] = Counter()
         self._told_at: dict[str, float] = {}
 
-    def note(self, reason: str, now: float) -> None:
-        """Count a connection."""
-        self._counters[reason].inc()
-        self._untold[reason] += 1
-        self._tell(reason, now)
+    def note(self, reason: str, now: float, count: int = 1) -> None:
+        """Count connections."""
+        self._counters[reason].inc(count)
+        if reason in REASONS:
+            self._untold[reason] += count
+            self._tell(reason, now)
 
     def tell(self, now: float) -> None:
         """Say what was kept back and is due."""
@@ -42,5 +51,4 @@ class Closings:
             return
         self._told_at[reason] = now
         level = logging.WARNING if reason in WARNINGS else logging.INFO
-        count = self._untold.pop(reason)
-        logger.log(level, "connections closed: %d, since %s", count, REASONS[reason])
+        logger.log(level, "connections closed: %d, since %s", self._untold.pop(reason), REASONS[reason])

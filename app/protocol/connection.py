@@ -7,9 +7,17 @@ import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from app.api.refusals import HeadTooLarge, InvalidHttp
+from app.api.refusals import HeadTooLarge, InvalidHttp, TooManyConnections, TooSlow
 from app.protocol.connections import Connections
-from app.protocol.limits import FRAMING_BYTES, LINGER_BYTES, LINGER_SECONDS, MAX_HEADERS, MAX_PIPELINED
+from app.protocol.limits import (
+    FRAMING_BYTES,
+    LINGER_BYTES,
+    LINGER_SECONDS,
+    MAX_HEADERS,
+    MAX_PIPELINED,
+    PROBES,
+)
+from app.protocol.pace import Pace
 from app.protocol.refusing import written
 from app.streams.errors import Refused
 
@@ -31,6 +39,10 @@ class Stage(Enum):
     """Nothing is read any more."""
 
 
+# through the class each would be looked up in Python
+IDLE, HEAD, BODY, ENDED, OVER = Stage
+
+
 class Connection(HttpToolsProtocol):
     """Reads requests, and refuses with a problem document what is none.
 
@@ -41,16 +53,22 @@ class Connection(HttpToolsProtocol):
     def __init__(self, connections: Connections, **given: Any) -> None:
         super().__init__(**given)
         self._connections = connections
-        self._limit = connections.limits.head_bytes
-        self._stage = Stage.IDLE
+        limits = connections.limits
+        self._limit = limits.head_bytes
+        self._body_budget = limits.body_bytes
+        self._pace = Pace(limits.stall_seconds, limits.bytes_per_second)
+        self.is_spare = False
+        self.begun_at = 0.0  # when its last request began
+        self._since = connections.now  # when it began to wait
+        self._stage = IDLE
         self._room = self._limit  # bytes that may be read at once
         self._piece = 0  # bytes that are being read
         self._received = 0  # bytes of the body and its framing
         self._delivered = 0  # bytes of the body alone
+        self._held = 0  # bytes of bodies that are not answered yet
         self._dropped = 0
         self._is_answering = False
         self._farewell = b""
-        self._parted_at = 0.0
 
     # what the transport calls
 
@@ -60,14 +78,18 @@ class Connection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._release()
         self._connections.discard(self)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._pace.rest()
 
     def data_received(self, data: bytes | memoryview) -> None:
         size = len(data)
         if size > self._room:
             self._read_in_pieces(memoryview(data))
             return
-        self._unset_keepalive_if_required()
         self._piece = size
         try:
             self.parser.feed_data(data)
@@ -75,21 +97,21 @@ class Connection(HttpToolsProtocol):
             # the answer to what it came with says that the connection ends
             self._read_no_more()
         except httptools.HttpParserError as error:
-            if self._stage is not Stage.OVER:
-                self._refuse(self._reason(error, data))
-        if self._stage is Stage.ENDED:
-            self._stage, self._room = Stage.IDLE, self._limit
-        elif self._stage is Stage.BODY:
+            if self._stage is not OVER:
+                self.refuse(self._reason(error, data))
+        if self._stage is ENDED:
+            self._stage, self._room = IDLE, self._limit
+        elif self._stage is BODY:
             self._check_framing()
-        elif self._stage is not Stage.OVER:
+        elif self._stage is not OVER:
             self._room -= self._piece
 
     def _read_in_pieces(self, data: memoryview) -> None:
         """Read no more at once than a head may still have."""
-        while data and self._stage is not Stage.OVER:
+        while data and self._stage is not OVER:
             if not self._room:
                 limit = f"at most {self._limit} bytes (ITAN_MAX_HEAD_BYTES)"
-                self._refuse(HeadTooLarge("head", f"{self._limit + 1} bytes or more", limit))
+                self.refuse(HeadTooLarge("head", f"{self._limit + 1} bytes or more", limit))
                 break
             piece, data = data[: self._room], data[self._room :]
             self.data_received(piece)
@@ -98,7 +120,7 @@ class Connection(HttpToolsProtocol):
     def _check_framing(self) -> None:
         self._received += self._piece
         if self._received > self._limit + FRAMING_BYTES * self._delivered:
-            self._refuse(
+            self.refuse(
                 InvalidHttp(f"its chunks have more than {FRAMING_BYTES} bytes of framing for each of their own")
             )
 
@@ -107,7 +129,7 @@ class Connection(HttpToolsProtocol):
         cause = error.__context__
         if isinstance(cause, Refused):
             return cause
-        if self._stage is not Stage.BODY and data[:2] == TLS_HANDSHAKE:
+        if self._stage is not BODY and data[:2] == TLS_HANDSHAKE:
             return InvalidHttp("it looks like TLS, and only plain HTTP is spoken here")
         if cause is None:
             return InvalidHttp(str(error))
@@ -125,8 +147,9 @@ class Connection(HttpToolsProtocol):
             raise InvalidHttp("too many requests at once")
         super().on_message_begin()
         # of one that begins in the middle of a piece, what comes after the piece is counted
-        self._room = self._limit if self._stage is Stage.IDLE else self._limit + self._piece
-        self._stage = Stage.HEAD
+        self._room = self._limit if self._stage is IDLE else self._limit + self._piece
+        self._stage = HEAD
+        self.begun_at = self._connections.now
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -148,16 +171,21 @@ class Connection(HttpToolsProtocol):
         is_leaving = self.parser.should_upgrade()
         if is_leaving and any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers):
             raise InvalidHttp("a body cannot come with an upgrade: leave out the header Upgrade")
+        if self.is_spare and self.url.partition(b"?")[0] not in PROBES:
+            raise TooManyConnections(self._connections.limits.connections)
         super().on_headers_complete()
-        if is_leaving:
+        if is_leaving or self.is_spare:
             self.cycle.keep_alive = False
         self.headers = []  # trailers go here, and no further
         self._received, self._delivered = -self._piece, 0
-        self._stage, self._room = Stage.BODY, self._limit
-        self._is_answering = True
+        self._stage, self._room = BODY, self._limit
+        if not self._is_answering:
+            self._is_answering = True
+            self._connections.work(self)
 
     def on_body(self, body: bytes) -> None:
-        self._delivered += len(body)
+        size = len(body)
+        self._delivered += size
         cycle = self.cycle
         if cycle.response_complete:
             return
@@ -165,9 +193,13 @@ class Connection(HttpToolsProtocol):
         if len(cycle.body) > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
         cycle.message_event.set()
+        self._held += size
+        self._connections.held_bytes += size
+        if self._connections.held_bytes > self._body_budget:
+            self._connections.relieve(self)
 
     def on_message_complete(self) -> None:
-        self._stage = Stage.ENDED
+        self._stage = ENDED
         if not self.cycle.response_complete:
             self.cycle.more_body = False
             self.cycle.message_event.set()
@@ -175,24 +207,45 @@ class Connection(HttpToolsProtocol):
     # what an answered request calls
 
     def on_response_complete(self) -> None:
-        self._is_answering = bool(self.pipeline)
-        super().on_response_complete()
-        if self._farewell and not self._is_answering:
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        if self.pipeline:
+            cycle, app = self.pipeline.pop()
+            self._start_asgi_task(cycle, app)
+        else:
+            self._is_answering = False
+            self._release()
+            self._wait()
+        if not self.pipeline:
+            self.flow.resume_reading()
+
+    def _wait(self) -> None:
+        """Wait for the next request, if there may be one."""
+        if self._farewell:
             self._part()
+        self._since = self._connections.now
+        self._connections.wait(self)
+
+    def _release(self) -> None:
+        self._connections.held_bytes -= self._held
+        self._held = 0
 
     # how it ends
 
-    def _refuse(self, error: Refused) -> None:
+    def refuse(self, error: Refused) -> None:
         """Read no more, and answer with a problem as soon as all requests before it are answered."""
         self._connections.note(error)
         self._farewell = written(error, self.server_state.default_headers)
-        if self._stage is Stage.BODY:
+        if self._stage is BODY:
             self._give_up(self.cycle)
         self._read_no_more()
         if self._is_answering:
             self.flow.pause_reading()
         else:
             self._part()
+            self._since = self._connections.now
+            self._connections.wait(self)
 
     def _give_up(self, cycle: RequestResponseCycle) -> None:
         """Let a request go whose body does not come to its end."""
@@ -200,6 +253,7 @@ class Connection(HttpToolsProtocol):
             self.pipeline.popleft()
             return
         self._is_answering = False
+        self._release()
         if cycle.response_started:
             self._farewell = b""
         cycle.disconnected = True
@@ -209,18 +263,16 @@ class Connection(HttpToolsProtocol):
         """Say the last, and let the client have time to read it."""
         if self.transport.is_closing():
             return
-        self._unset_keepalive_if_required()
-        self._parted_at = self._connections.now
         self.transport.write(self._farewell)
         self.flow.resume_reading()
         self.transport.write_eof()
 
     def _read_no_more(self) -> None:
-        self._stage, self._room = Stage.OVER, -1
+        self._stage, self._room = OVER, -1
 
     def _drop(self, size: int) -> None:
         """Take what a client still sends that has not read its answer yet: closing at once would take it away."""
-        if self._stage is not Stage.OVER:
+        if self._stage is not OVER:
             return
         self._dropped += size
         if self._is_answering:
@@ -228,7 +280,52 @@ class Connection(HttpToolsProtocol):
         elif self._dropped > LINGER_BYTES:
             self.transport.abort()
 
+    # what is looked at now and then
+
+    @property
+    def is_receiving(self) -> bool:
+        """Tell whether the body of a request is coming that is to be answered."""
+        return self._stage is BODY and not self.cycle.response_complete
+
     def check(self, now: float) -> None:
-        """End the connection if it has taken too long."""
-        if self._stage is Stage.OVER and not self._is_answering and now - self._parted_at > LINGER_SECONDS:
-            self.transport.abort()
+        """End the connection if its client takes too long."""
+        if self.flow.write_paused or self.transport.is_closing():
+            self._check_reader(now)
+        elif self.is_receiving:
+            self._check_body(now)
+        elif not self._is_answering:
+            self._check_waiting(now - self._since)
+
+    def _check_reader(self, now: float) -> None:
+        """Nothing is written meanwhile, so that what is left to send only shrinks."""
+        if self._pace.is_slow(self.transport, -self.transport.get_write_buffer_size(), now):
+            self._connections.close(self, "unread")
+
+    def _check_body(self, now: float) -> None:
+        if self.flow.read_paused or self.cycle.waiting_for_100_continue:
+            self._pace.rest()  # it is the client that waits
+        elif self._pace.is_slow(self.cycle, self._delivered, now):
+            limits = self._connections.limits
+            least = f"{limits.bytes_per_second:g} bytes a second (ITAN_MIN_BYTES_PER_SECOND)"
+            limit = f"sent at {least}, over any {limits.stall_seconds:g} seconds (ITAN_STALL_SECONDS)"
+            self.refuse(TooSlow("body", f"{self._delivered} bytes so far", limit))
+
+    def _check_waiting(self, seconds: float) -> None:
+        limits = self._connections.limits
+        if self._stage is HEAD:
+            if self._connections.now - self.begun_at > limits.head_seconds:
+                limit = f"whole within {limits.head_seconds:g} seconds (ITAN_HEAD_SECONDS)"
+                self.refuse(TooSlow("head", "unfinished", limit))
+        elif self._stage is OVER:
+            if seconds > LINGER_SECONDS:
+                self.transport.abort()
+        elif seconds > self._patience():
+            self._connections.note_idle()
+            self.transport.close()
+
+    def _patience(self) -> float:
+        """Give how long to wait: for a first request, for the rest of a body that nobody wants, for another request."""
+        limits = self._connections.limits
+        if self.cycle is None:
+            return limits.head_seconds
+        return limits.stall_seconds if self._stage is BODY else limits.keep_alive_seconds

@@ -35,6 +35,7 @@ def build() -> Dashboard:
     )
     add_overview(dashboard)
     add_requests(dashboard)
+    add_connections(dashboard)
     add_store(dashboard)
     add_streams(dashboard)
     add_process(dashboard)
@@ -130,6 +131,36 @@ def add_requests(dashboard: Dashboard) -> None:
             "The slow ones: append is the store, engine grows with features, nodes and batches.",
             "s",
             (f"histogram_quantile(0.99, sum by (le, step) (rate({STEPS})))", "{{step}}"),
+        ),
+    )
+
+
+def add_connections(dashboard: Dashboard) -> None:
+    """Who is connected, and who had to go."""
+    add(
+        dashboard,
+        "Connections",
+        chart(
+            "Connections",
+            "Open ones of each worker, and how many there may be.",
+            "short",
+            (f"itan_connections{{{HERE}}}", "{{instance}}"),
+            (f"min(itan_max_connections{{{HERE}}})", "limit"),
+        ),
+        chart(
+            "Connections closed",
+            "By the service, a second. room, full, bodies, files: there were too many. slow_head, slow_body, unread: "
+            "their clients were too slow. invalid and head: what came was not to be read. idle is as it should be.",
+            "ops",
+            (rate("itan_connections_closed_total", "reason"), "{{reason}}"),
+            stacked=True,
+        ),
+        chart(
+            "Bodies of requests",
+            "Memory of those that are coming or being worked on, and what they may take.",
+            "bytes",
+            (f"itan_body_bytes{{{HERE}}}", "{{instance}}"),
+            (f"max(itan_body_budget_bytes{{{HERE}}})", "budget"),
         ),
     )
 
@@ -234,9 +265,10 @@ def add_process(dashboard: Dashboard) -> None:
         ),
         chart(
             "Open files",
-            "Connections and files of the process.",
+            "Connections and files of the process, and how many it may have.",
             "short",
             (f'process_open_fds{{job="itan", {HERE}}}', "{{instance}}"),
+            (f'min(process_max_fds{{job="itan", {HERE}}})', "limit"),
             width=5,
         ),
         chart(

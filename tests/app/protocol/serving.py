@@ -1,5 +1,6 @@
 """The app behind real connections, in a thread of its own, on either event loop."""
 
+import asyncio
 import re
 import socket
 import threading
@@ -18,8 +19,18 @@ from tests.processes import wait_until
 HOST = "Host: localhost"
 
 
+class Untimed(Server):
+    """Leaves it to the test to let time go on."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+
+    async def on_tick(self, counter: int) -> bool:
+        self.loop = asyncio.get_running_loop()
+        return await super(Server, self).on_tick(counter)
+
+
 class Serving:
-    """One service; look() lets its connections' time go on."""
+    """One service, whose connections' time stands still until it is moved."""
 
     def __init__(self, loop: Any, app: ASGIApp | None = None, **settings: Any) -> None:
         self.settings = Settings(store="memory://", **settings)
@@ -28,17 +39,34 @@ class Serving:
         self.connections = Connections(Limits.of(self.settings), self.metrics)
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=1000)
         self.port = self.listener.getsockname()[1]
-        self._server = Server(configure(self.app, self.connections, 5, loop), self.connections)
+        self._server = Untimed(configure(self.app, self.connections, 5, loop), self.connections)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self.listener]})
+        self._time = 0.0
 
     def start(self) -> None:
         self._thread.start()
-        wait_until(lambda: self._server.started)
+        wait_until(lambda: self._server.loop is not None)
+        self._let_look()
 
     def stop(self) -> None:
         self._server.should_exit = True
         self._thread.join(30)
         assert not self._thread.is_alive()
+
+    def advance(self, seconds: float) -> None:
+        """Let time go on, by looks of a second or less."""
+        end = self._time + seconds
+        while self._time < end:
+            self._time = min(self._time + 1.0, end)
+            self._let_look()
+
+    def _let_look(self) -> None:
+        assert self._server.loop is not None
+        asyncio.run_coroutine_threadsafe(self._look(), self._server.loop).result(20)
+
+    async def _look(self) -> None:
+        await asyncio.sleep(0)  # what has come is read first
+        self.connections.look(self._time)
 
     def connect(self) -> socket.socket:
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=20)
@@ -71,6 +99,21 @@ def read_all(connection: socket.socket) -> bytes:
     with suppress(ConnectionError):
         while chunk := connection.recv(65536):
             received += chunk
+    return received
+
+
+def read_one(connection: socket.socket) -> bytes:
+    """One answer, where its length is given; of others what comes first."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        chunk = connection.recv(65536)
+        assert chunk, received
+        received += chunk
+    headers, _, body = received.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)content-length: (\d+)", headers)
+    while length and len(body) < int(length[1]):
+        chunk = connection.recv(65536)
+        received, body = received + chunk, body + chunk
     return received
 
 
