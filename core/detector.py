@@ -12,6 +12,7 @@ from core.config import DetectorConfig
 from core.contributions import Explanation
 from core.density import DensityModel
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
+from core.explain import DensityGrid
 from core.inputs import checked_labels, checked_samples, checked_times
 from core.labelling import Labelling, outcome
 from core.outcomes import Costs, Outcomes
@@ -168,10 +169,15 @@ class Detector:
 
     def density_grid(self, i: int, j: int, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The marginal of features i and j: x (size,), y (size,), log density (size, size) with y along the rows."""
+        grid = self.grid(i, j, size)
+        return grid.x, grid.y, grid.log_density(slice(None)).reshape(size, size)
+
+    def grid(self, i: int, j: int, size: int) -> DensityGrid:
+        """The same, to be computed in parts."""
         for name, feature in (("i", i), ("j", j)):
             if not 0 <= feature < self.config.n_features or i == j:
                 raise InvalidObservation(name, feature, f"one of two different features below {self.config.n_features}")
-        return explain.density_grid(self._model, self._path.scaling, i, j, size)
+        return DensityGrid(self._model, self._path.scaling, i, j, size)
 
     def to_bytes(self) -> bytes:
         """The whole state; from_bytes continues bit for bit. InvalidState if it could not be read back."""

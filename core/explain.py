@@ -1,5 +1,6 @@
 """The model as people can look at it, in the user's units."""
 
+from copy import deepcopy
 from sys import float_info
 from typing import Any, Final
 
@@ -8,6 +9,7 @@ import numpy as np
 from core.arrays import FloatArray
 from core.density import DensityModel
 from core.families.product import ProductNodes
+from core.mixture import log_sum_exp
 from core.scaling import Scaling
 
 GRID_DEVIATIONS: Final = 3.0
@@ -29,24 +31,37 @@ def describe(model: DensityModel, scaling: Scaling | None) -> dict[str, Any]:
     return summary
 
 
-def density_grid(
-    model: DensityModel, scaling: Scaling, i: int, j: int, size: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The marginal log density of features i and j on a grid that holds every node of some weight."""
-    mean, covariance = model.densities.moments()
-    weights = np.exp(model.log_weights)
-    shown = weights >= min(LEAST_SHOWN_WEIGHT, float(weights.max()))
-    axes = []
-    pair = [i, j]
-    for feature in pair:
-        reach = GRID_DEVIATIONS * np.sqrt(covariance[shown, feature, feature])
-        low, high = (mean[shown, feature] - reach).min(), (mean[shown, feature] + reach).max()
-        axes.append(scaling.axis(feature, float(low), float(high), size))
-    points = np.stack(np.meshgrid(*(z for _, z in axes)), -1).reshape(-1, 2)
-    log_density = model.log_p(model.densities.marginal(pair).log_density(points))
-    score = scaling.part(pair).score(points, log_density)
-    (x, _), (y, _) = axes
-    return finite(x), finite(y), -score.reshape(size, size)
+class DensityGrid:
+    """The marginal log density of features i and j on a grid, size by size, that holds every node of some weight.
+
+    What it needs of the model is copied: the model may learn on while the grid is computed, some points at a time.
+    Points are numbered row by row, y along the rows.
+    """
+
+    def __init__(self, model: DensityModel, scaling: Scaling, i: int, j: int, size: int) -> None:
+        pair = [i, j]
+        self.size = size
+        self._densities = deepcopy(model.densities.marginal(pair))
+        self._log_weights = model.log_weights.copy()
+        self._scaling = scaling.part(pair)
+        mean, covariance = self._densities.moments()
+        self.n_nodes = len(mean)
+        weights = np.exp(self._log_weights)
+        shown = weights >= min(LEAST_SHOWN_WEIGHT, float(weights.max()))
+        axes = []
+        for place, feature in enumerate(pair):
+            reach = GRID_DEVIATIONS * np.sqrt(covariance[shown, place, place])
+            low, high = (mean[shown, place] - reach).min(), (mean[shown, place] + reach).max()
+            axes.append(scaling.axis(feature, float(low), float(high), size))
+        (x, self._x), (y, self._y) = axes
+        self.x, self.y = finite(x), finite(y)
+
+    def log_density(self, part: slice) -> FloatArray:
+        """Of some of the size * size points."""
+        row, column = np.divmod(np.arange(*part.indices(self.size**2)), self.size)
+        points = np.stack([self._x[column], self._y[row]], -1)
+        log_density = log_sum_exp(self._densities.log_density(points) + self._log_weights)
+        return -self._scaling.score(points, log_density)
 
 
 def _nodes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:

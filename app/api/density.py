@@ -60,14 +60,13 @@ async def get_grid(request: Request) -> Response:
     stream, size = stream_in(query), whole_in(query, "size", *GRID_SIZES)
     service.keys.permit(request, Scope.READ, stream)
     async with service.registry.reading(stream) as session:
-        detector = (await session.readable()).detector
-        i, j = (feature_in(query, name, detector.config) for name in ("x", "y"))
+        state = await session.readable()
+        i, j = (feature_in(query, name, state.detector.config) for name in ("x", "y"))
         if i == j:
             raise InvalidQuery("y", query["y"], "another feature than x")
-        x_values, y_values, values = detector.density_grid(i, j, size)
-        known = {"stream": stream, "as_of_seq": detector.next_seq - 1}
-    axes = {"x": query["x"], "y": query["y"], "x_values": x_values.tolist(), "y_values": y_values.tolist()}
-    return answer({**known, **axes, "log_density": values.tolist()})
+        grid = await service.grids.grid(stream, state, (i, j), size)
+    axes = {"x": query["x"], "y": query["y"], "x_values": grid.x.tolist(), "y_values": grid.y.tolist()}
+    return answer({"stream": stream, "as_of_seq": grid.as_of_seq, **axes, "log_density": grid.log_density.tolist()})
 
 
 def feature_in(query: dict[str, str], parameter: str, config: DetectorConfig) -> int:

@@ -1,6 +1,6 @@
 """What every route works with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from starlette.requests import Request
@@ -9,6 +9,7 @@ from app.metrics import Metrics
 from app.security import KeyRing, KeyWatch, Quotas, Scope
 from app.settings import Settings
 from app.storage.base import Store
+from app.streams.grids import Grids
 from app.streams.ids import checked_stream_id
 from app.streams.registry import Registry
 
@@ -24,6 +25,7 @@ class Service:
     store: Store
     registry: Registry
     metrics: Metrics
+    grids: Grids = field(default_factory=Grids)
     is_stopping: bool = False
     start_failure: str | None = None
     """Why the store could not be opened so far."""

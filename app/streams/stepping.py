@@ -15,7 +15,7 @@ MOST_ROWS = 256
 SLICE_SECONDS = 0.02
 
 
-async def slices(n: int, first: int = FIRST_ROWS) -> AsyncIterator[slice]:
+async def slices(n: int, first: int = FIRST_ROWS, most: int = MOST_ROWS) -> AsyncIterator[slice]:
     """Cut n items so that the work on each part takes about SLICE_SECONDS; others have their turn between two.
 
     A sample may cost 2 us or 20 ms, by the number of features and the age of the stream.
@@ -27,7 +27,7 @@ async def slices(n: int, first: int = FIRST_ROWS) -> AsyncIterator[slice]:
         began = perf_counter()
         yield slice(start, start + size)
         start += size
-        size = max(1, size // 2) if perf_counter() - began > SLICE_SECONDS else min(2 * size, MOST_ROWS)
+        size = max(1, size // 2) if perf_counter() - began > SLICE_SECONDS else min(2 * size, most)
 
 
 async def observe_slices(
