@@ -204,6 +204,18 @@ class Client:
         """Replace a stream's state by an exported one."""
         return self._document("PUT", _path(stream) + "/import", body=state)
 
+    def check(self, stream: str) -> dict[str, Any]:
+        """Replay all that is kept of a stream, and hear what is wrong with it."""
+        return self._document("GET", _path(stream) + "/check")
+
+    def repair(self, stream: str, *, lossy: bool = False) -> dict[str, Any]:
+        """Bring a damaged stream into order; `lossy` allows that samples, or the log with its ids, are lost."""
+        return self._document("POST", _path(stream) + "/repair", {"lossy": _flag(lossy)}, repeatable=False)
+
+    def accept(self, stream: str) -> dict[str, Any]:
+        """Accept what a replay or a repair has changed."""
+        return self._document("POST", _path(stream) + "/accept")
+
     def streams(self, page_size: int = 100) -> Iterator[str]:
         """Iterate over the ids of all streams in order, page by page."""
         after: str | None = ""

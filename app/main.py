@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
-from app.api import density, events, feedback, health, histories, observe, page, session, streams
+from app.api import density, events, feedback, health, histories, observe, page, repairs, session, streams
 from app.api.measuring import Measured
 from app.api.openapi import document
 from app.api.problems import handle_problems
@@ -29,7 +29,7 @@ from app.streams.snapshotter import Snapshotter
 
 # FastAPI would look for OpenTelemetry's providers at every request: /metrics says it all
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
-RESOURCES = (observe, feedback, density, streams, histories, events, health, session, page)
+RESOURCES = (observe, feedback, density, streams, repairs, histories, events, health, session, page)
 ROUTES: list[Route] = [route for resource in RESOURCES for route in resource.ROUTES]
 
 

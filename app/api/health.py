@@ -34,6 +34,9 @@ async def get_readyz(request: Request) -> Response:
     if service.start_failure is not None:
         return answer(Health("starting", "unavailable", service.start_failure), 503)
     health = await health_of(service.store)
+    if damaged := service.registry.damaged_streams():
+        health.damaged_streams = damaged
+        health.warnings.append(f"{damaged} streams are damaged: `itan streams check all` names them")
     health.warnings += service.key_watch.warnings if service.key_watch else []
     return answer(health, 200 if health.status == "ready" else 503)
 

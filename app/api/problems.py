@@ -38,6 +38,7 @@ from app.streams.errors import (
     InvalidStreamId,
     InvalidTimestamps,
     Refused,
+    RepairLoses,
     ReplayMismatch,
     Stopping,
     StreamAppeared,
@@ -52,7 +53,7 @@ from app.streams.errors import (
     shown,
 )
 from app.streams.events import UnreadableEvent
-from core import InvalidConfig, InvalidObservation, InvalidSnapshot, NotReady
+from core import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
 
 TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidHttp: (400, "invalid_http", "The request is not valid HTTP"),
@@ -68,6 +69,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     UnknownSample: (404, "unknown_sample", "The stream's log holds no such sample"),
     IdConflict: (409, "id_conflict", "The id belongs to a sample of other values"),
     StreamExists: (409, "stream_exists", "The stream exists with another config"),
+    RepairLoses: (409, "repair_loses", "The repair would lose something"),
     NotReady: (409, "not_ready", "The stream is still warming up"),
     TooSlow: (408, "too_slow", "The request does not come fast enough"),
     BodyTooLarge: (413, "body_too_large", "The body is too long"),
@@ -98,6 +100,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     StreamAppeared: (503, "stream_moved", "Another writer moved the stream on; nothing was changed"),
     ReplayMismatch: (503, "replay_mismatch", "The stream's log does not replay to the scores that it holds"),
     StoreCorrupt: (500, "store_corrupt", "What the store holds of the stream cannot be read"),
+    InvalidState: (500, "invalid_state", "The stream's state could not be read back; its log is complete"),
     UnreadableEvent: (500, "store_corrupt", "What the store holds of the stream cannot be read"),
     TooManyWatchers: (503, "too_many_watchers", "As many watch already as may"),
     Stopping: (503, "stopping", "The service is shutting down"),

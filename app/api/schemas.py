@@ -7,7 +7,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from app.storage.base import MAX_SEQ
+from app.streams.marks import Mismatches, Rebuilt
 from app.streams.overview import Overview
+from app.streams.repairing import Checked, Repaired
 
 ClientId = Annotated[
     str,
@@ -209,13 +211,6 @@ class StreamConfig(msgspec.Struct):
     """The fields of a stream's config; core judges them and says what they may hold."""
 
 
-class Mismatches(msgspec.Struct):
-    """Samples that a replay of the log scored otherwise: logged by another version, or not."""
-
-    version: int
-    other: int
-
-
 class Storage(msgspec.Struct):
     """What the store holds of a stream."""
 
@@ -239,6 +234,8 @@ class StreamDescription(msgspec.Struct):
     threshold: float | None
     costs: Costs
     replay_mismatches: Mismatches
+    rebuilt: Annotated[Rebuilt | None, Meta(description="how it was rebuilt, until somebody accepts it")]
+    snapshot_failure: Annotated[str | None, Meta(description="why its state cannot be stored; its log is complete")]
     memory_bytes: Annotated[int, Meta(description="what the stream takes in memory while it is open")]
     storage: Annotated[Storage | None, Meta(description="null while the store is down")]
 
@@ -353,6 +350,7 @@ class Health(msgspec.Struct):
     store: str | None = None
     reason: str | None = None
     warnings: list[str] = []
+    damaged_streams: Annotated[int, Meta(description="streams that are known to be damaged")] = 0
 
 
 class Wrong(msgspec.Struct):
@@ -400,6 +398,8 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     StreamPage,
     SignInBody,
     SessionAnswer,
+    Checked,
+    Repaired,
     Health,
     Problem,
 ]

@@ -1,19 +1,25 @@
-"""`itan streams`: list, show, delete, reset, export and import streams."""
+"""`itan streams`: list, show, delete, reset, export, import, check and repair streams."""
 
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from app.client import Client
-from app.commands.connection import DEFAULT_URL, Key, Url, one_line_errors
+from app.commands.connection import DEFAULT_URL, FAILED, Key, Url, one_line_errors
+
+ALL = "all"
+# a long log takes minutes to replay
+PATIENCE_SECONDS = 1800.0
 
 Name = Annotated[str, typer.Argument(metavar="STREAM", help="Id of the stream.")]
+Which = Annotated[str, typer.Argument(metavar="STREAM|all", help="Id of the stream, or all.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")]
 Sure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
-streams = typer.Typer(help="List, show, delete, reset, export and import streams.", no_args_is_help=True)
+streams = typer.Typer(help="List, show, delete, reset, export, import, check and repair streams.", no_args_is_help=True)
 
 
 @streams.command("list")
@@ -69,6 +75,58 @@ def import_(
     """Replace a stream's state by an exported one."""
     with one_line_errors(), Client(url, key) as client:
         client.import_(stream, file.read_bytes())
+
+
+@streams.command()
+def check(which: Which, as_json: AsJson = False, url: Url = DEFAULT_URL, key: Key = None) -> None:
+    """Replay all that is kept of streams, and say what is wrong; the exit status is 1 if anything is."""
+    with one_line_errors(), Client(url, key, timeout_seconds=PATIENCE_SECONDS) as client:
+        checked = [client.check(stream) for stream in _chosen(client, which)]
+    if as_json:
+        print(json.dumps(checked, indent=2))
+    else:
+        for found in checked:
+            _print_check(found)
+    if not all(found["ok"] for found in checked):
+        raise typer.Exit(FAILED)
+
+
+@streams.command()
+def repair(
+    stream: Name,
+    lossy: Annotated[bool, typer.Option("--lossy", help="Also if samples, or the log with its ids, are lost.")] = False,
+    yes: Sure = False,
+    url: Url = DEFAULT_URL,
+    key: Key = None,
+) -> None:
+    """Rebuild a damaged stream from its log, or else from the last snapshot that can be read."""
+    if lossy:
+        _confirm(yes, f"Repair stream {stream}, and lose what cannot be read?")
+    with one_line_errors(), Client(url, key, timeout_seconds=PATIENCE_SECONDS) as client:
+        done = client.repair(stream, lossy=lossy)
+    lost = done["lost_first_seq"] is not None
+    loss = f"; samples {done['lost_first_seq']} to {done['lost_last_seq']} are lost" if lost else ""
+    print(f"{stream}: {'repaired' if done['changed'] else 'nothing to repair'}{loss}")
+
+
+@streams.command()
+def accept(which: Which, url: Url = DEFAULT_URL, key: Key = None) -> None:
+    """Accept what replays or repairs have changed; it is shown no more."""
+    with one_line_errors(), Client(url, key, timeout_seconds=PATIENCE_SECONDS) as client:
+        for stream in _chosen(client, which):
+            client.accept(stream)
+
+
+def _chosen(client: Client, which: str) -> list[str]:
+    return list(client.streams()) if which == ALL else [which]
+
+
+def _print_check(found: dict[str, Any]) -> None:
+    print(f"{found['stream']}: {'ok' if found['ok'] else 'not ok'} ({found['replayed_samples']} samples replayed)")
+    for finding in found["findings"]:
+        print(f"  {finding['text']}")
+    if not found["ok"]:
+        print(f"  repair: {found['repair']}")
 
 
 def _confirm(yes: bool, question: str) -> None:

@@ -107,6 +107,15 @@ class Metrics:
             "reason",
             MISMATCHES,
         )
+        self.streams_rebuilt = self._counter(
+            "streams_rebuilt", "streams whose snapshot could not be read and that were rebuilt from their logs"
+        )
+        self.damaged_streams = self._gauge(
+            "damaged_streams", "streams that this worker found damaged, until they are repaired or deleted"
+        )
+        self.mismatched_streams = self._gauge(
+            "mismatched_streams", "streams whose replay differed from their logs, until somebody accepts it"
+        )
         self.setbacks = self._counter(
             "store_setbacks", "streams that the store gave back older than it had acknowledged"
         )
@@ -183,6 +192,8 @@ class Metrics:
         self.open_stream_bytes.set_function(source.held_bytes)
         self.snapshot_age.set_function(source.oldest_unsaved_seconds)
         self.watchers.set_function(source.watchers)
+        self.damaged_streams.set_function(source.damaged_streams)
+        self.mismatched_streams.set_function(source.mismatched_streams)
         self.leases_held.set_function(source.leases_held)
         self.memory_budget.set(memory_budget_bytes)
         self.snapshot_due.set(snapshot_due_seconds)

@@ -23,6 +23,12 @@ class Source(Protocol):
     def leases_held(self) -> int:
         """Count the streams that are leased."""
 
+    def damaged_streams(self) -> int:
+        """Count the streams that are known to be damaged."""
+
+    def mismatched_streams(self) -> int:
+        """Count the streams whose replay differed from their logs, and that nobody has accepted since."""
+
     def store_retries(self) -> int:
         """Count how often the store was asked again after a failure."""
 
@@ -57,6 +63,12 @@ class NoStreams:
         return 0
 
     def leases_held(self) -> int:
+        return 0
+
+    def damaged_streams(self) -> int:
+        return 0
+
+    def mismatched_streams(self) -> int:
         return 0
 
     def store_retries(self) -> int:

@@ -149,6 +149,14 @@ class StreamAppeared(Exception):
         super().__init__(f"stream {stream!r} was just created by another writer")
 
 
+class RepairLoses(Exception):
+    """A repair would lose something, and nobody has said that it may."""
+
+    def __init__(self, stream: str, what: str) -> None:
+        super().__init__(f"a repair of stream {stream!r} loses {what}; lossy=true lets it")
+        self.stream = stream
+
+
 class ReplayMismatch(Exception):
     """A replayed sample got another score or threshold than was logged for it, and the operator wants none of that."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.storage.base import START, Position
+from app.storage.base import START, Position, StoreCorrupt
 from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.errors import StreamExists, UnknownStream
 from app.streams.session import Session
@@ -39,12 +39,16 @@ async def reset(session: Session) -> None:
 
 
 async def restore(session: Session, body: bytes, allowance: Allowance = UNLIMITED) -> None:
-    """Put an exported state in the place of the stream, or make it a stream; seq never goes back."""
+    """Put an exported state in the place of the stream, damaged or not, or make it one; seq never goes back."""
     imported = StreamState.from_bytes(body, START)
     try:
         present = await session.state()
     except UnknownStream:
         await session.create(settled(imported, START, 1), allowance.bounds)
+    except StoreCorrupt:
+        remains = await session.store.inspect(session.stream)
+        head = (remains and remains.head) or START
+        await session.put_anew(settled(imported, after(head), head.seq + 1))
     else:
         await session.replace(settled(imported, after(present.position), present.detector.next_seq))
 

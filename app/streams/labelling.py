@@ -10,7 +10,7 @@ from app.streams.counting import count_labelled
 from app.streams.events import Label, label_body
 from app.streams.session import Session
 from app.streams.state import StreamState, costs_of
-from app.streams.stepping import feedback_slices, join_slices, slices
+from app.streams.stepping import copied, feedback_slices, join_slices, slices
 from core import Detector, Records
 
 OUTCOMES = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
@@ -68,7 +68,7 @@ async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bo
     targets.mark([seq for seq in targets.undecided() if seq not in records], "expired")
     wanted = {key: request.anomaly for key, request in zip(targets.keys, labels, strict=True)}
     if dry_run:
-        detector = Detector.from_bytes(state.detector.to_bytes())
+        detector = copied(state.detector)
         await feed(detector, targets, records, wanted)
         return summary(detector, state.detector.threshold, targets)
     return await apply(session, state, targets, records, wanted)

@@ -13,7 +13,7 @@ from app.streams.counting import count_learned
 from app.streams.errors import Fault, IdConflict, InvalidIds, UnknownStream, refuse_beyond
 from app.streams.events import batch_body
 from app.streams.explaining import Explained, explained_in
-from app.streams.opening import newest
+from app.streams.replaying import newest
 from app.streams.samples import Matrix, Samples, feature_names, refuse_outside
 from app.streams.session import Session
 from app.streams.state import StreamState

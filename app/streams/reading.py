@@ -73,6 +73,8 @@ async def describe(session: Session) -> dict[str, Any]:
         "threshold": detector.threshold,
         "costs": costs_of(detector),
         "replay_mismatches": state.replay_mismatches,
+        "rebuilt": state.rebuilt,
+        "snapshot_failure": state.snapshot_failure,
         "memory_bytes": state.memory_bytes(),
         "storage": await storage(session),
     }

@@ -3,24 +3,31 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
+from contextlib import suppress
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, TypeVar
 
 from app.metrics import Metrics, StreamFigures
 from app.settings import Settings
-from app.storage.base import Snapshot, Store, StoreError
+from app.storage.base import START, Snapshot, Store, StoreError
 from app.streams.clock import Clock
 from app.streams.errors import Stopping
 from app.streams.leasing import Leases, unique_name
 from app.streams.listening import Listeners
-from app.streams.mismatches import Mismatches
+from app.streams.opening import seen_of
 from app.streams.session import Session
 from app.streams.state import StreamState
+from app.streams.surveying import Survey, survey
+from app.streams.troubles import Troubles
 from app.streams.worker import Worker
+from core import InvalidSnapshot
 
 T = TypeVar("T")
+
+LOOKED_AT = 20
+"""So many streams in trouble are looked at again at a time."""
 
 logger = logging.getLogger(__name__)
 
@@ -35,13 +42,15 @@ class Registry:
         self._metrics = metrics
         self.leases = Leases(store, settings.worker or unique_name(), settings.lease_seconds, clock, metrics)
         self.listeners = Listeners(settings.max_watchers)
-        self._worker = Worker(store, settings, clock, metrics, self.leases, Mismatches(), self.listeners)
+        self.troubles = Troubles()
+        self._worker = Worker(store, settings, clock, metrics, self.leases, self.troubles, self.listeners)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._running: set[asyncio.Task[Any]] = set()
         self._stopping = False
         self._held_bytes = 0
         self._started_at = clock.monotonic()
         self._making_room = asyncio.Lock()
+        self._checking = asyncio.Lock()
         metrics.watch(
             self,
             memory_budget_bytes=settings.memory_budget_bytes,
@@ -200,6 +209,41 @@ class Registry:
         for session in [session for session in self._sessions.values() if session.snapshot_is_due]:
             await self.save(session)
             await asyncio.sleep(0)
+
+    def damaged_streams(self) -> int:
+        """Count the streams that are known to be damaged."""
+        return len(self.troubles.damaged)
+
+    def mismatched_streams(self) -> int:
+        """Count the streams whose replay differed from their logs, and that nobody has accepted since."""
+        return len(self.troubles.mismatched)
+
+    async def check(self, stream: str) -> Survey:
+        """Look through all that is kept of a stream; one at a time, since it takes CPU."""
+        async with self._checking:
+            found = await survey(self._store, stream)
+        if found.is_damaged:
+            self.troubles.note_damage(stream, found.findings[0].text, await seen_of(self._worker, stream))
+        else:
+            self.troubles.damaged.pop(stream, None)
+        return found
+
+    async def look_again(self) -> None:
+        """Forget the troubles of streams that another worker has mended since."""
+        for stream in self._rested(self.troubles.damaged):
+            with suppress(StoreError):
+                if await seen_of(self._worker, stream) != self.troubles.damaged[stream].seen:
+                    self.troubles.forget(stream)
+        for stream in self._rested(self.troubles.mismatched):
+            with suppress(StoreError, InvalidSnapshot):
+                loaded = await self._store.load(stream)
+                if loaded is None or not StreamState.from_bytes(loaded[0].body, START).replay_mismatches:
+                    self.troubles.forget(stream)
+
+    def _rested(self, streams: Iterable[str]) -> list[str]:
+        """Give some streams that are not open here."""
+        closed = (stream for stream in list(streams) if stream not in self._sessions)
+        return list(islice(closed, LOOKED_AT))
 
     async def stop(self) -> None:
         """Let running work end, then snapshot every changed stream, all within the shutdown time."""

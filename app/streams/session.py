@@ -15,6 +15,7 @@ from app.storage.base import (
     Fenced,
     Snapshot,
     StaleWriter,
+    StoreCorrupt,
     StoreUnavailable,
     TooManyStreams,
 )
@@ -23,7 +24,7 @@ from app.streams.ledger import Ledger
 from app.streams.opening import Opening
 from app.streams.state import StreamState, new_state
 from app.streams.worker import Worker
-from core import Detector, DetectorConfig
+from core import Detector, DetectorConfig, InvalidState
 
 RETRY_SECONDS = 5.0
 COPY_SECONDS = 1.0
@@ -54,6 +55,7 @@ class Session:
         self.weight = 0
         self.ledger = Ledger(self.store, stream)
         self.unsaved_since: float | None = None
+        self._save_again_at = -math.inf
         self.figures: StreamFigures | None = None
         self._state: StreamState | None = None
         self._current = False
@@ -79,8 +81,10 @@ class Session:
     @property
     def snapshot_is_due(self) -> bool:
         """Tell whether enough events, or enough time, have passed since the last snapshot."""
-        if self._state is None or self.unsaved_since is None:
+        if self._state is None or self.unsaved_since is None or self.clock.monotonic() < self._save_again_at:
             return False
+        if self._state.rebuilt is not None and not self._state.figures.snapshot_bytes:
+            return True  # until there is a good snapshot, each opening takes a long replay
         waited = self.clock.monotonic() - self.unsaved_since
         many = self._state.unsaved_events >= self.settings.snapshot_every_events
         return many or waited >= self.settings.snapshot_every_seconds
@@ -93,11 +97,14 @@ class Session:
         """Give the oldest sample that can be labelled: when the log is trimmed must not decide what a label does."""
         return state.horizon.oldest_to_label(state.detector.next_seq, self.settings.horizon_samples)
 
-    async def state(self) -> StreamState:
-        """Give the state as of the log's head, for a change; UnknownStream if there is none, LeaseHeld if not ours."""
+    async def state(self, *, is_strict: bool | None = None) -> StreamState:
+        """Give the state as of the log's head, for a change; UnknownStream if there is none, LeaseHeld if not ours.
+
+        is_strict says whether a replay that differs from the log is refused, in place of the setting.
+        """
         if self._state is None or not self._is_current:
             await self.leases.acquire(self.stream)
-            self._place(await self._opening().state())
+            self._place(await self._opening(is_strict).state(may_rebuild=True))
             self._note_setback()
         if self._state is None:
             raise UnknownStream(self.stream)
@@ -123,15 +130,18 @@ class Session:
         """Give the state as of the log's head, for a read, whoever writes the stream."""
         if self.leases.holds(self.stream):
             return await self.state()
-        self._place(await self._opening().state())
+        try:
+            self._place(await self._opening().state(may_rebuild=False))
+        except StoreCorrupt:
+            return await self.state()  # who writes the stream may rebuild it
         self._current, self.unsaved_since = False, None
         self._look_again_at = self.clock.monotonic() + COPY_SECONDS
         if self._state is None:
             raise UnknownStream(self.stream)
         return self._state
 
-    def _opening(self) -> Opening:
-        return Opening(self.stream, self._worker)
+    def _opening(self, is_strict: bool | None = None) -> Opening:
+        return Opening(self.stream, self._worker, self.settings.strict_replay if is_strict is None else is_strict)
 
     def _place(self, state: StreamState | None) -> None:
         self._state, self._current = state, True
@@ -218,6 +228,13 @@ class Session:
             self.unsaved_since = None  # another worker's to store now
         if state is None or not self._is_current or not state.unsaved_events:
             return
+        try:
+            await self.store_snapshot(state)
+        except InvalidState as error:
+            self._note_failure(state, error)
+
+    async def store_snapshot(self, state: StreamState, *, as_base: bool = False) -> None:
+        """Store a snapshot of the state in memory; InvalidState, and the log stays, if it could not be read back."""
         horizon = state.horizon.advanced(
             state.detector.next_seq,
             self.clock.steady(),
@@ -226,15 +243,47 @@ class Session:
         )
         snapshot = Snapshot(state.position, state.to_bytes(horizon))
         try:
-            await self.store.save_snapshot(self.stream, snapshot, horizon.oldest_seq, self.leases.token(self.stream))
+            token = self.leases.token(self.stream)
+            await self.store.save_snapshot(self.stream, snapshot, horizon.oldest_seq, token, as_base=as_base)
         except (StaleWriter, Fenced):
             self.forget()
             raise
         self.metrics.snapshots.inc()
-        state.horizon, state.unsaved_events = horizon, 0
+        state.horizon, state.unsaved_events, state.snapshot_failure = horizon, 0, None
         state.look()
         state.figures.snapshot_bytes = len(snapshot.body)
         self.unsaved_since = None
+
+    def _note_failure(self, state: StreamState, error: InvalidState) -> None:
+        """Go on without a snapshot, which the log can do as well; try again when the next one would be due."""
+        self.metrics.snapshot_failures.inc()
+        self._save_again_at = self.clock.monotonic() + self.settings.snapshot_every_seconds
+        if state.snapshot_failure is None:
+            logger.warning("no snapshot of stream %s: %s", self.stream, error, extra={"stream": self.stream})
+        state.snapshot_failure = error.reason
+
+    async def put_back(self, state: StreamState) -> None:
+        """Store a state that stands at the head of the log in place of what could not be read."""
+        with self.ahead_of_log():
+            await self.store_snapshot(state, as_base=True)
+        self._place(state)
+        self.note_well()
+
+    async def put_anew(self, state: StreamState) -> None:
+        """Put a state in the place of whatever is there of the stream; the log begins anew."""
+        snapshot = Snapshot(state.position, state.to_bytes())
+        with self.ahead_of_log():
+            await self.store.restore(self.stream, snapshot, self.leases.token(self.stream))
+        self._place(state)
+        self._acknowledged = state.position
+        self._worker.troubles.forget(self.stream)
+        self.note_well()
+        self.listeners.wake(self.stream, is_new_log=True)
+
+    def note_well(self) -> None:
+        """Note that the stream can be read, and whether its replay differs from its log."""
+        is_mismatched = self._state is not None and bool(self._state.replay_mismatches)
+        self._worker.troubles.note_well(self.stream, is_mismatched=is_mismatched)
 
     async def replace(self, state: StreamState) -> None:
         """Put another state in the place of the present one, in the store and in memory; the log begins anew."""
@@ -244,6 +293,7 @@ class Session:
             await self.store.replace(self.stream, present.position, snapshot, token)
         self._place(state)
         self._acknowledged = state.position
+        self._worker.troubles.forget(self.stream)
         self.listeners.wake(self.stream, is_new_log=True)
 
     async def delete(self) -> bool:
@@ -253,6 +303,6 @@ class Session:
             return await self.store.delete(self.stream, self.leases.token(self.stream))
         finally:
             self.forget()
-            self._worker.mismatches.forget(self.stream)
+            self._worker.troubles.forget(self.stream)
             self._acknowledged = START
             self.listeners.wake(self.stream, is_new_log=True)

@@ -1,11 +1,14 @@
 """Stores snapshots and closes streams in the background."""
 
 import asyncio
+from itertools import count
 
 from app.streams.clock import Clock
 from app.streams.registry import Registry
 
 PAUSE_SECONDS = 0.5
+LOOK_EVERY = 60
+"""Streams in trouble are looked at again after so many pauses."""
 
 
 class Snapshotter:
@@ -27,7 +30,9 @@ class Snapshotter:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
-        while True:
+        for turn in count(1):
             await self._clock.sleep(PAUSE_SECONDS)
             await self._registry.save_due()
             await self._registry.close_unused()
+            if turn % LOOK_EVERY == 0:
+                await self._registry.look_again()

@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from app.metrics import MISMATCHES, StreamFigures
+from app.metrics import StreamFigures
 from app.storage.base import Position
 from app.streams.horizon import Horizon
+from app.streams.marks import Mismatches, Rebuilt
 from app.streams.weighing import SESSION_BYTES, held_bytes
 from core import Detector, InvalidSnapshot
 from core.snapshot import decode, encode
@@ -19,30 +20,32 @@ GROWTH, MOST_UNWEIGHED = 8, 1024
 """A stream is weighed again when it has seen one in so many samples more, at the latest after so many."""
 
 
-def no_mismatches() -> dict[str, int]:
-    """Give a count of 0 for each reason."""
-    return dict.fromkeys(MISMATCHES, 0)
-
-
 class Header(msgspec.Struct, frozen=True):
     """What a snapshot says beside the engine; what came later has a default."""
 
     oldest_seq: int
     marks: list[tuple[int, float]]
     newest_timestamp: float | None
-    replay_mismatches: dict[str, int] = msgspec.field(default_factory=no_mismatches)
+    replay_mismatches: Mismatches = msgspec.field(default_factory=Mismatches)
+    rebuilt: Rebuilt | None = None
+    position: Position | None = None
 
 
 @dataclass(slots=True)
 class StreamState:
-    """A detector and its place in the log; replay_mismatches counts samples that replayed otherwise, by reason."""
+    """A detector and its place in the log, and what is to stay visible of its past until somebody accepts it.
+
+    snapshot_failure says why the state cannot be stored.
+    """
 
     detector: Detector
     position: Position
     horizon: Horizon
     newest_timestamp: float | None = None
     unsaved_events: int = 0
-    replay_mismatches: dict[str, int] = field(default_factory=no_mismatches)
+    replay_mismatches: Mismatches = field(default_factory=Mismatches)
+    rebuilt: Rebuilt | None = None
+    snapshot_failure: str | None = None
     weight: int = 0
     weigh_from: int = 0
     figures: StreamFigures = field(init=False)
@@ -71,7 +74,9 @@ class StreamState:
     def to_bytes(self, horizon: Horizon | None = None) -> bytes:
         """Write the state; it continues bit for bit."""
         kept = horizon or self.horizon
-        header = Header(kept.oldest_seq, kept.marks, self.newest_timestamp, self.replay_mismatches)
+        header = Header(
+            kept.oldest_seq, kept.marks, self.newest_timestamp, self.replay_mismatches, self.rebuilt, self.position
+        )
         meta: dict[str, Any] = msgspec.to_builtins(header)
         return encode(KIND, VERSION, meta, {"engine": np.frombuffer(self.detector.to_bytes(), dtype=np.uint8)})
 
@@ -84,8 +89,9 @@ class StreamState:
             raise InvalidSnapshot("it holds no engine")
         detector = Detector.from_bytes(arrays["engine"].tobytes())
         horizon = Horizon(header.oldest_seq, header.marks)
-        mismatches = no_mismatches() | header.replay_mismatches
-        return cls(detector, position, horizon, header.newest_timestamp, replay_mismatches=mismatches)
+        state = cls(detector, position, horizon, header.newest_timestamp)
+        state.replay_mismatches, state.rebuilt = header.replay_mismatches, header.rebuilt
+        return state
 
 
 def new_state(detector: Detector, position: Position) -> StreamState:

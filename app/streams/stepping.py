@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from copy import deepcopy
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
 
-from core import Detector, Records
+from core import Detector, InvalidState, Records
 from core.answers import Feedback, Observation
 
 FIRST_ROWS = 16
@@ -59,7 +60,15 @@ async def feedback_slices(detector: Detector, records: Records, labels: Sequence
 
 def at_rest(detector: Detector, n: int, first: int) -> Detector:
     """Give a detector that stays as it is for n items: a copy if they take more than a first slice of this size."""
-    return detector if n <= first else Detector.from_bytes(detector.to_bytes())
+    return detector if n <= first else copied(detector)
+
+
+def copied(detector: Detector) -> Detector:
+    """Copy a detector, also one whose state could not be read back."""
+    try:
+        return Detector.from_bytes(detector.to_bytes())
+    except InvalidState:
+        return deepcopy(detector)
 
 
 async def join_slices(records: list[Records]) -> Records:

@@ -8,7 +8,7 @@ from app.storage.base import Store
 from app.streams.clock import Clock
 from app.streams.leasing import Leases
 from app.streams.listening import Listeners
-from app.streams.mismatches import Mismatches
+from app.streams.troubles import Troubles
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,5 +20,5 @@ class Worker:
     clock: Clock
     metrics: Metrics
     leases: Leases
-    mismatches: Mismatches
+    troubles: Troubles
     listeners: Listeners

@@ -47,10 +47,10 @@ class DisturbedStore:
         self.after: dict[str, Callable[[], Awaitable[None]]] = {}
 
     def __getattr__(self, verb: str) -> Any:
-        async def call(*given: Any) -> Any:
+        async def call(*given: Any, **more: Any) -> Any:
             if hook := self.before.get(verb, self.before.get("*")):
                 await hook()
-            answer = await getattr(self.store, verb)(*given)
+            answer = await getattr(self.store, verb)(*given, **more)
             if hook := self.after.get(verb):
                 await hook()
             return answer

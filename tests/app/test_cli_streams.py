@@ -2,7 +2,9 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,48 @@ def test_a_spoilt_file_is_refused_on_one_line(url: str, stream: str, tmp_path: P
     done = itan(url, "streams", "import", stream, str(tmp_path / "spoilt"), code=1)
     assert done.stderr.startswith("itan: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_streams_are_checked_repaired_and_accepted(url: str, stream: str) -> None:
+    assert itan(url, "streams", "check", stream).stdout == f"{stream}: ok (100 samples replayed)\n"
+    checked = json.loads(itan(url, "streams", "check", "all", "--json").stdout)
+    assert {
+        "stream": stream,
+        "ok": True,
+        "findings": [],
+        "replayed_samples": 100,
+        "repair": "nothing to repair",
+    } in checked
+    assert itan(url, "streams", "repair", stream).stdout == f"{stream}: nothing to repair\n"
+    itan(url, "streams", "repair", stream, "--lossy", "--yes")
+    itan(url, "streams", "accept", stream)
+    itan(url, "streams", "accept", "all")
+    assert "[404 " in itan(url, "streams", "check", "nobody", code=1).stderr
+
+
+def test_what_is_wrong_is_said_in_words_and_by_the_exit_status(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/itan.db"
+    with ServiceProcess(store, tmp_path) as service, Client(service.url) as client:
+        client.observe("s", [[t % 7, t % 5] for t in range(100)])
+        client.observe("s", [[1.0, 1.0]])
+        assert service.stop() == 0
+    with closing(sqlite3.connect(tmp_path / "itan.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE snapshots SET body = substr(body, 1, length(body) - 50)")
+        connection.execute("UPDATE bases SET body = x'00'")
+        connection.execute("DELETE FROM log WHERE seq = 101")
+        connection.execute("UPDATE streams SET log_entries = 1")
+    with ServiceProcess(store, tmp_path) as service:
+        said = itan(service.url, "streams", "check", "s", code=1).stdout
+        assert said.startswith("s: not ok")
+        assert "the snapshot at 101-0 cannot be read" in said
+        assert "the older snapshot at 101-0 cannot be read" in said
+        assert "repair: loses samples 101 to 101" in said
+        assert "[409 repair_loses]" in itan(service.url, "streams", "repair", "s", code=1).stderr
+        repaired = itan(service.url, "streams", "repair", "s", "--lossy", "--yes").stdout
+        assert repaired == "s: repaired; samples 101 to 101 are lost\n"
+        assert "nobody has accepted it" in itan(service.url, "streams", "check", "s", code=1).stdout
+        itan(service.url, "streams", "accept", "s")
+        itan(service.url, "streams", "check", "all")
 
 
 @pytest.mark.parametrize("which", [["--seq", "18"], ["--id", "id17"]])

@@ -12,9 +12,9 @@ from app.storage.base import Entry
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
 from app.streams.events import batch_body, read_event, read_records
-from app.streams.opening import TOLERANCE, agree
+from app.streams.replaying import TOLERANCE, agree
 from core import Records
-from tests.app.harness import Service, blobs
+from tests.app.harness import NOW, Service, blobs
 
 
 async def altered(column: str, change: float, build: str = BUILD) -> MemoryStore:
@@ -42,7 +42,8 @@ async def test_a_mismatch_is_counted_and_shown_and_the_stream_goes_on(column, bu
     async with Service(await altered(column, 0.5, build)) as service:
         assert (await service.observe([[1.0, 1.0]]))["seq"] == [42]
         described = await service.accepted("GET", "/streams/s")
-        assert described["replay_mismatches"] == {"version": 0, "other": 0} | {reason: 1}
+        found = {"version": 0, "other": 0, reason: 1, "first_seq": 41, "last_seq": 41, "since": NOW}
+        assert described["replay_mismatches"] == found
         assert await service.metric("itan_replay_mismatches_total", reason=reason) == 1
     message = next(record.getMessage() for record in caplog.records if "differ" in record.getMessage())
     assert "the first of them 41" in message
@@ -62,7 +63,8 @@ async def test_the_count_outlives_snapshots_and_restarts():
     for _ in range(2):
         async with Service(store) as service:
             described = await service.accepted("GET", "/streams/s")
-            assert described["replay_mismatches"] == {"version": 0, "other": 1}
+            assert (described["replay_mismatches"]["other"], described["replay_mismatches"]["first_seq"]) == (1, 41)
+            assert await service.metric("itan_mismatched_streams") == 1
 
 
 async def test_last_bits_are_no_mismatch():
