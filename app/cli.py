@@ -2,6 +2,7 @@
 
 import typer
 
+from app.commands.backup import backup, restore
 from app.commands.bench import bench
 from app.commands.demo import demo
 from app.commands.density import density
@@ -25,6 +26,8 @@ app.command()(demo)
 app.command()(replay)
 app.command()(label)
 app.command()(density)
+app.command()(backup)
+app.command()(restore)
 app.add_typer(streams, name="streams")
 app.add_typer(keys, name="keys")
 app.add_typer(bench, name="bench")

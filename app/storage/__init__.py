@@ -1,9 +1,13 @@
 """Where streams are kept: in memory, in an SQLite file, or in Redis."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from app.storage.base import Durability, Store
+
+if TYPE_CHECKING:
+    from app.storage.sqlite import SqliteReader
 
 SCHEMES = "memory://, sqlite:///file, redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://"
 
@@ -29,6 +33,17 @@ def open_store(url: str, durability: Durability = Durability.PROCESS) -> Store:
             raise ValueError(f"a store's URL begins with {SCHEMES}, not with {scheme + '://' if scheme else 'a name'}")
 
 
+def open_reader(url: str) -> "Store | SqliteReader":
+    """Make what reads the store that a URL names, also while services use it. Raises ValueError for other URLs."""
+    if _scheme(url) == "memory":
+        raise ValueError("a memory store can only be read by its own process")
+    if _scheme(url) == "sqlite":
+        from app.storage.sqlite import SqliteReader
+
+        return SqliteReader(_sqlite_path(url))
+    return open_store(url)
+
+
 def _scheme(url: str) -> str:
     scheme, found, _ = url.partition("://")
     return scheme.lower() if found else ""
@@ -45,10 +60,15 @@ def _open_memory(durability: Durability) -> Store:
 def _open_sqlite(url: str, durability: Durability) -> Store:
     from app.storage.sqlite import SqliteStore
 
+    path = _sqlite_path(url)
+    if durability is Durability.REPLICAS:
+        raise ValueError("ITAN_DURABILITY=replicas: an SQLite store has none, only process or fsync")
+    return SqliteStore(path, durability=durability)
+
+
+def _sqlite_path(url: str) -> Path:
     place = urlsplit(url)
     path = unquote(place.path.removeprefix("/"))
     if place.netloc or place.query or not path or path == ":memory:":
         raise ValueError("an SQLite store's URL is sqlite:///relative/file or sqlite:////absolute/file")
-    if durability is Durability.REPLICAS:
-        raise ValueError("ITAN_DURABILITY=replicas: an SQLite store has none, only process or fsync")
-    return SqliteStore(Path(path), durability=durability)
+    return Path(path)

@@ -51,6 +51,9 @@ LOOK_SECONDS = 1.0
 class SqliteReader:
     """Reads the streams of a file, also while another process writes them."""
 
+    application_id = APPLICATION_ID
+    mode = "ro"
+
     def __init__(self, path: Path, busy_seconds: float = 1.0) -> None:
         self._path, self._busy_seconds = path, busy_seconds
         self._reader = SqliteWorker(self._connect_reader, "BEGIN")
@@ -63,6 +66,10 @@ class SqliteReader:
     async def close(self) -> None:
         """Finish what waits."""
         await self._reader.stop()
+
+    def exists(self) -> bool:
+        """Tell whether there is a file."""
+        return self._path.exists()
 
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head."""
@@ -115,9 +122,9 @@ class SqliteReader:
 
     def _connect_reader(self) -> sqlite3.Connection:
         """A connection that cannot write cannot remove the write-ahead file when it is closed."""
-        connection = self._connect("ro")
+        connection = self._connect(self.mode)
         try:
-            refuse_foreign(connection)
+            refuse_foreign(connection, self.application_id)
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'bases'").fetchone():
                 connection.execute(verbs.BASES.replace("TABLE", "TEMP TABLE"))
         except BaseException:
@@ -295,11 +302,11 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     )
 
 
-def refuse_foreign(connection: sqlite3.Connection) -> None:
+def refuse_foreign(connection: sqlite3.Connection, application_id: int = APPLICATION_ID) -> None:
     """Raise StoreError for a file that is not ours."""
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     signature = (_read_number(connection, "application_id"), _read_number(connection, "user_version"))
-    if tables > 0 and signature != (APPLICATION_ID, SCHEMA_VERSION):
+    if tables > 0 and signature != (application_id, SCHEMA_VERSION):
         raise StoreError("SQLite: the file belongs to another program or to a newer version")
 
 
