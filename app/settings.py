@@ -58,6 +58,12 @@ class Settings(BaseSettings):
     lease_seconds: float = Field(
         5.0, ge=0.1, le=3600, description="how long a worker that has died keeps its streams from the others"
     )
+    handover_seconds: float = Field(
+        1.0,
+        ge=0,
+        le=60,
+        description="how long a request waits for another worker to hand its stream over; 0: it is refused at once",
+    )
     api_keys: SecretStr = Field(
         SecretStr(""),
         description="comma separated key[:scopes[:streams]], e.g. k1,k2:read+observe,k3:label:plant-*; empty: no key",
@@ -136,6 +142,12 @@ class Settings(BaseSettings):
     metrics_without_key: WithoutKey = Field(
         WithoutKey.NUMBERS,
         description="what /metrics tells without a key where keys are set: all, numbers (no stream by name) or nothing",
+    )
+    drain_seconds: float = Field(
+        0.0,
+        ge=0,
+        le=3600,
+        description="how long requests are still taken after SIGTERM, while /readyz tells the proxy to send no more",
     )
     shutdown_seconds: Seconds = Field(20.0, description="time for running requests and snapshots at shutdown")
     log_level: LogLevel = Field(LogLevel.INFO, description="how much is logged: debug, info, warning or error")

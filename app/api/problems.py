@@ -223,7 +223,8 @@ def headers_of(status: int, error: Exception) -> dict[str, str]:
         return {}
     seconds = FULL_SECONDS if status == 429 else RETRY_AFTER_SECONDS
     if isinstance(error, LeaseHeld | RateLimited):
-        seconds = max(RETRY_AFTER_SECONDS, math.ceil(error.seconds))
+        wait_seconds = error.kept_seconds if isinstance(error, LeaseHeld) else error.seconds
+        seconds = max(RETRY_AFTER_SECONDS, math.ceil(wait_seconds))
     return {"Retry-After": str(seconds)}
 
 

@@ -1,5 +1,6 @@
 """`itan serve`: run the service in this process."""
 
+import asyncio
 import gc
 import logging
 import os
@@ -7,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Container
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -127,13 +129,25 @@ def _run(app: "FastAPI", listener: socket.socket, shutdown_seconds: float) -> No
     from app.protocol import Connections, Limits, Server, configure
 
     class Announcing(Server):
-        """Says where it listens once it does, and turns unready as soon as it is told to stop."""
+        """Says where it listens once it does, and turns unready as soon as it is told to stop.
+
+        After SIGTERM requests may still come until the proxy has noticed; another signal ends it without that.
+        """
+
+        is_told = False
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            app.state.service.stop_soon()
-            super().handle_exit(sig, frame)
+            service.stop_soon()
+            drain_seconds = service.settings.drain_seconds if sig == signal.SIGTERM and not self.is_told else 0.0
+            self.is_told = True
+            exit_now = partial(super().handle_exit, sig, frame)
+            if drain_seconds:
+                self.loop.call_soon_threadsafe(self.loop.call_later, drain_seconds, exit_now)
+            else:
+                exit_now()
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            self.loop = asyncio.get_running_loop()
             await super().startup(sockets)
             print("itan serves", _url(listener), flush=True)
 

@@ -24,4 +24,4 @@ CONNECTION_CLOSINGS: Final = (
     "bodies",
     "files",
 )
-LEASE_CHANGES: Final = ("acquired", "released", "lost", "refused")
+LEASE_CHANGES: Final = ("acquired", "released", "lost", "refused", "handed_over")

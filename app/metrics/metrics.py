@@ -135,7 +135,7 @@ class Metrics:
         self.leases_held = self._gauge(
             "leases_held", "streams that this worker has leased; 0 on a store of one process"
         )
-        text = "leases of streams got, given back, lost to another worker, or refused since another holds them"
+        text = "leases got, given back, lost to another worker, refused since it holds them, or handed over to it"
         self.lease_changes = self._by("lease_changes", text, "change", LEASE_CHANGES)
 
     def _watch_keys(self) -> None:

@@ -67,13 +67,16 @@ class Fenced(StoreError):
 
 
 class LeaseHeld(StoreError):
-    """Another writer holds the stream, for so long unless it renews its lease."""
+    """Another writer holds the stream, for so long unless it renews its lease.
 
-    def __init__(self, stream: str, seconds: float) -> None:
+    For `kept_seconds` it will not hand it over.
+    """
+
+    def __init__(self, stream: str, seconds: float, owner: str = "", kept_seconds: float = 0.0) -> None:
         super().__init__(
             f"stream {stream!r} is held by another worker, whose lease ends in {seconds:.1f} s if not renewed"
         )
-        self.stream, self.seconds = stream, seconds
+        self.stream, self.seconds, self.owner, self.kept_seconds = stream, seconds, owner, kept_seconds
 
 
 class StreamNotFound(StoreError):
@@ -204,14 +207,6 @@ class StreamSize:
     snapshot_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Renewal:
-    """The streams whose leases are lost, and those that are kept but that another worker has asked for meanwhile."""
-
-    lost: set[str]
-    wanted: set[str]
-
-
 class Store(Protocol):
     """Keeps a snapshot, a log, an index of client ids and the labelled records of every stream.
 
@@ -242,14 +237,21 @@ class Store(Protocol):
     async def check(self) -> list[str]:
         """Make sure that the store answers; return warnings about how it is set up."""
 
-    async def acquire(self, stream: str, owner: str, seconds: float) -> int:
+    async def acquire(self, stream: str, owner: str, seconds: float, keep_seconds: float = 0.0) -> int:
         """Lease a stream, which need not exist, and give a token higher than all before.
 
-        Raises LeaseHeld; an owner of the same name gets it at once.
+        Raises LeaseHeld, also to say for how long the new holder will keep it whoever asks; an owner of the same name
+        gets it at once.
         """
 
-    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
-        """Let leases end later, also ones that have ended if nobody came since."""
+    async def ask(self, stream: str, owner: str) -> None:
+        """Ask the holder of a stream to leave it to others: it finds the wish when it looks."""
+
+    async def wanted(self, owner: str) -> set[str]:
+        """Give the streams that others have asked this owner for since it looked last."""
+
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
+        """Let leases end later, also ones that have ended if nobody came since; give the streams that are lost."""
 
     async def release(self, tokens: Mapping[str, int]) -> None:
         """End those of these leases that still stand."""

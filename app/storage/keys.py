@@ -7,6 +7,11 @@ PREFIX = "itan:1:"
 STREAMS = f"{PREFIX}streams"
 
 
+def wanted_key(owner: str) -> str:
+    """Name the set of the streams that others have asked a worker for."""
+    return f"{PREFIX}wanted:{owner}"
+
+
 class StreamKeys(NamedTuple):
     """The keys of one stream, in the order in which every script takes them."""
 

@@ -17,7 +17,6 @@ from app.storage.base import (
     LeaseHeld,
     Position,
     Remains,
-    Renewal,
     Snapshot,
     StaleWriter,
     StreamNotFound,
@@ -77,7 +76,7 @@ class StoredLease:
     owner: str
     token: int
     ends: float
-    is_wanted: bool = False
+    kept_until: float = 0.0
 
 
 class MemoryStore:
@@ -91,6 +90,7 @@ class MemoryStore:
         self.windows = MemoryStorage()
         self._streams: dict[str, StoredStream] = {}
         self._leases: dict[str, StoredLease] = {}
+        self._wanted: dict[str, set[str]] = {}
         self._tokens = count(1)
 
     async def open(self) -> None:
@@ -103,25 +103,32 @@ class MemoryStore:
         """Warn that nothing outlives the process."""
         return ["the memory store forgets everything when the process ends"]
 
-    async def acquire(self, stream: str, owner: str, seconds: float) -> int:
+    async def acquire(self, stream: str, owner: str, seconds: float, keep_seconds: float = 0.0) -> int:
         """Lease a stream."""
         now, lease = self._monotonic(), self._lease(stream)
         if lease is not None and lease.owner != owner:
-            lease.is_wanted = True
-            raise LeaseHeld(stream, lease.ends - now)
+            raise LeaseHeld(stream, lease.ends - now, lease.owner, max(0.0, lease.kept_until - now))
         token = next(self._tokens)
-        self._leases[stream] = StoredLease(owner, token, now + seconds)
+        self._leases[stream] = StoredLease(owner, token, now + seconds, now + keep_seconds)
         if stream in self._streams:
             self._streams[stream].fence = token
         return token
 
-    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
+    async def ask(self, stream: str, owner: str) -> None:
+        """Ask the holder for a stream."""
+        self._wanted.setdefault(owner, set()).add(stream)
+
+    async def wanted(self, owner: str) -> set[str]:
+        """Give the streams that others have asked for."""
+        return self._wanted.pop(owner, set())
+
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
         """Let leases end later."""
         kept = {stream: token for stream, token in tokens.items() if self._is_kept(stream, token)}
-        wanted = {stream for stream in kept if stream in self._leases and self._leases[stream].is_wanted}
         ends = self._monotonic() + seconds
-        self._leases.update((stream, StoredLease(owner, token, ends)) for stream, token in kept.items())
-        return Renewal(tokens.keys() - kept.keys(), wanted)
+        for stream, token in kept.items():
+            self._leases.setdefault(stream, StoredLease(owner, token, ends)).ends = ends
+        return tokens.keys() - kept.keys()
 
     async def release(self, tokens: Mapping[str, int]) -> None:
         """End leases."""

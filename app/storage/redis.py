@@ -20,7 +20,6 @@ from app.storage.base import (
     LeaseHeld,
     Position,
     Remains,
-    Renewal,
     Snapshot,
     StaleWriter,
     StoreCorrupt,
@@ -36,7 +35,7 @@ from app.storage.base import (
     last_trimmable,
     possible_seqs,
 )
-from app.storage.keys import STREAMS, TYPES, StreamKeys, stream_keys
+from app.storage.keys import STREAMS, TYPES, StreamKeys, stream_keys, wanted_key
 from app.storage.redis_pipe import Exchange, RedisPipe, Script, read_script, wrap_error, wrap_refusal
 from app.storage.redis_promise import find_faults, waits_for
 from app.storage.redis_servers import Words, servers_of
@@ -51,7 +50,10 @@ LEASE_LANES, LEASE_GROUP = 1, 4096
 SEQS_PER_STEP = 256
 FIELDS_PER_STEP = 10_000
 # So long after the end of a lease its holder may still renew it, if nobody came since.
-KEPT_SECONDS = 60.0
+OUTLIVES_SECONDS = 60.0
+# Wishes that the holder has not looked at by then are forgotten: who still wants the stream asks again.
+WISH_SECONDS = 60
+WISHES_AT_ONCE = 1000
 
 
 class RedisStore:
@@ -113,27 +115,37 @@ class RedisStore:
         except Exception as error:
             raise wrap_error(error) from error
 
-    async def acquire(self, stream: str, owner: str, seconds: float) -> int:
+    async def acquire(self, stream: str, owner: str, seconds: float, keep_seconds: float = 0.0) -> int:
         """Lease a stream. Its token is waited for like an append, and with it what an earlier writer left unsure."""
-        reply = await self._change("acquire", stream, owner, _milliseconds(seconds), _milliseconds(KEPT_SECONDS))
+        spans = map(_milliseconds, (seconds, OUTLIVES_SECONDS, keep_seconds))
+        reply = await self._change("acquire", stream, owner, *spans)
         if _status(reply) == "held":
-            raise LeaseHeld(stream, reply[1] / 1000)
+            raise LeaseHeld(stream, reply[1] / 1000, reply[2].decode(), reply[3] / 1000)
         return int(reply[1])
 
-    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
+    async def ask(self, stream: str, owner: str) -> None:
+        """Ask the holder for a stream: the wish is kept in a set, so it is not lost on its way, nor there twice."""
+        await self._others.send("SADD", wanted_key(owner), stream)
+        await self._others.send("EXPIRE", wanted_key(owner), WISH_SECONDS)
+
+    async def wanted(self, owner: str) -> set[str]:
+        """Give the streams that others have asked for."""
+        wishes = await self._others.send("SPOP", wanted_key(owner), WISHES_AT_ONCE)
+        return {stream.decode() for stream in wishes}
+
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
         """Let leases end later, in one pipeline."""
-        script, given = self._script("renew"), (owner, _milliseconds(seconds + KEPT_SECONDS))
+        script, given = self._script("renew"), (owner, _milliseconds(seconds + OUTLIVES_SECONDS))
         parts = list(_parts(tokens.items(), self._servers.leases_together))
         calls = [
             self._leases.start(script, tuple(chain.from_iterable(map(_fence_keys, part))), *given, *_tokens(part))
             for part in parts
         ]
-        renewal = Renewal(set(), set())
+        lost: set[str] = set()
         for part, call in zip(parts, calls, strict=True):
-            _, lost, wanted = await call
-            renewal.lost.update(part[place - 1][0] for place in lost)
-            renewal.wanted.update(part[place - 1][0] for place in wanted)
-        return renewal
+            _, places = await call
+            lost.update(part[place - 1][0] for place in places)
+        return lost
 
     async def release(self, tokens: Mapping[str, int]) -> None:
         """End leases, in one pipeline."""
@@ -393,7 +405,7 @@ def _names_of(prefix: str) -> tuple[str, str]:
 
 
 def _milliseconds(seconds: float) -> int:
-    return max(1, round(seconds * 1000))
+    return round(seconds * 1000)
 
 
 def _fence_keys(lease: tuple[str, int]) -> tuple[str, str]:

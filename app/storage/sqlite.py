@@ -22,7 +22,6 @@ from app.storage.base import (
     Entry,
     Position,
     Remains,
-    Renewal,
     Snapshot,
     StoreError,
     StoreUnavailable,
@@ -187,13 +186,20 @@ class SqliteStore(SqliteReader):
         """Measure the write-ahead file."""
         return ahead.size_of(ahead.ahead_of(self._path))
 
-    async def acquire(self, stream: str, owner: str, seconds: float) -> int:
+    async def acquire(self, stream: str, owner: str, seconds: float, keep_seconds: float = 0.0) -> int:
         """Grant every lease: the lock on the file keeps other writers out."""
         return next(self._tokens)
 
-    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> Renewal:
+    async def ask(self, stream: str, owner: str) -> None:
+        """Nobody to ask."""
+
+    async def wanted(self, owner: str) -> set[str]:
+        """Nobody asks."""
+        return set()
+
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
         """Lose none."""
-        return Renewal(set(), set())
+        return set()
 
     async def release(self, tokens: Mapping[str, int]) -> None:
         """Nothing to end."""

@@ -40,7 +40,9 @@ class Registry:
         self._settings = settings
         self._clock = clock
         self._metrics = metrics
-        self.leases = Leases(store, settings.worker or unique_name(), settings.lease_seconds, clock, metrics)
+        owner = settings.worker or unique_name()
+        self.leases = Leases(store, owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
+        self.leases.hand_over = self.hand_over
         self.listeners = Listeners(settings.max_watchers)
         self.troubles = Troubles()
         self._worker = Worker(store, settings, clock, metrics, self.leases, self.troubles, self.listeners)
@@ -187,10 +189,17 @@ class Registry:
         session.users += 1
         try:
             async with session.lock:
-                await session.save()
-                if closing and session.users == 1:
+                saved = await self._save(session)
+                if saved and closing and session.users == 1:
                     session.forget()
                     self._metrics.streams_closed[closing].inc()
+            return saved
+        finally:
+            self._leave(session)
+
+    async def _save(self, session: Session) -> bool:
+        try:
+            await session.save()
             return True
         except Exception as error:
             # one stream's fault must not end the snapshots of all others
@@ -201,6 +210,18 @@ class Registry:
             about = {"stream": session.stream}
             logger.warning("no snapshot of stream %s: %s", session.stream, error, exc_info=unexpected, extra=about)
             return False
+
+    async def hand_over(self, stream: str) -> None:
+        """Leave a stream to others after the changes under way, with a snapshot that they can go on from."""
+        session = self._sessions.get(stream)
+        if session is None:
+            self.leases.let_go(stream)
+            return
+        session.users += 1
+        try:
+            async with session.lock:
+                await self._save(session)
+                session.forget()
         finally:
             self._leave(session)
 
@@ -252,8 +273,8 @@ class Registry:
             async with asyncio.timeout(self._settings.shutdown_seconds):
                 while self._running:
                     await asyncio.wait(set(self._running))
-                for session in list(self._sessions.values()):
-                    await self.save(session)
+                for stream in list(self._sessions):
+                    await self.hand_over(stream)  # at once: others may be asked for it while this one stores the rest
         except TimeoutError:
             left = sum(session.unsaved_since is not None for session in self._sessions.values())
             logger.warning("shutdown time is over: %d streams have no snapshot; their logs hold everything", left)

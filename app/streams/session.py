@@ -108,7 +108,6 @@ class Session:
             self._note_setback()
         if self._state is None:
             raise UnknownStream(self.stream)
-        self.leases.use(self.stream)
         return self._state
 
     async def readable(self) -> StreamState:

@@ -247,17 +247,17 @@ async def test_changes_of_leases_are_counted():
     async def told(service):
         return [await service.metric("itan_lease_changes_total", change=change) for change in LEASE_CHANGES]
 
-    async with Service(store, clock, worker="a") as a, Service(store, clock, worker="b") as b:
+    async with Service(store, clock, worker="a") as a, Service(store, clock, worker="b", handover_seconds=0) as b:
         for stream in ("s", "t"):
             await a.observe([[1.0]], stream)
         assert await a.metric("itan_leases_held") == 2
         await b.refused("POST", "/observe?stream=s", 503, "stream_elsewhere", json={"samples": [[1.0]]})
-        assert (await told(a), await told(b)) == ([2, 0, 0, 0], [0, 0, 0, 1])
+        assert (await told(a), await told(b)) == ([2, 0, 0, 0, 0], [0, 0, 0, 1, 0])
         await a.http.delete("/streams/t")
         clock.advance(60)
         await b.observe([[1.0]])
         await a.registry.leases.renew()
-        assert (await told(a), await told(b)) == ([2, 1, 1, 0], [1, 0, 0, 1])
+        assert (await told(a), await told(b)) == ([2, 1, 1, 0, 0], [1, 0, 0, 1, 0])
         assert await a.metric("itan_leases_held") == 0
 
 

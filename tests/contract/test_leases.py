@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from app.storage import open_store
-from app.storage.base import Entry, Fenced, LeaseHeld, Position, Renewal, Snapshot, StaleWriter, Store
+from app.storage.base import Entry, Fenced, LeaseHeld, Position, Snapshot, StaleWriter, Store
 from app.storage.memory import MemoryStore
 from tests.contract.conftest import KINDS
 
@@ -128,15 +128,14 @@ async def test_a_stale_position_is_refused_also_with_the_newest_token(streams):
 
 async def test_renewal_keeps_others_out_and_names_what_is_lost(streams):
     tokens = {name: await streams.acquire(name, "a", SHORT) for name in ("s", "t", "u")}
-    assert await streams.renew("a", tokens, LONG) == Renewal(set(), set())
+    assert await streams.renew("a", tokens, LONG) == set()
     with pytest.raises(LeaseHeld) as caught:
         await streams.acquire("s", "b", LONG)
     assert caught.value.seconds > 1
     await streams.release({"t": tokens["t"]})
     taken = await streams.acquire("t", "b", LONG)
-    assert await streams.renew("a", tokens, LONG) == Renewal({"t"}, {"s"})
-    assert await streams.renew("a", tokens, LONG) == Renewal({"t"}, set())
-    assert await streams.renew("b", {"t": taken}, LONG) == Renewal(set(), set())
+    assert await streams.renew("a", tokens, LONG) == {"t"}
+    assert await streams.renew("b", {"t": taken}, LONG) == set()
 
 
 async def seen_to_end(store: Store, stream: str, owner: str) -> int:
@@ -150,7 +149,7 @@ async def seen_to_end(store: Store, stream: str, owner: str) -> int:
 @pytest.mark.parametrize(("stream", "seq"), [("s", 1), ("unborn", 0)])
 async def test_a_lease_that_ended_is_renewed_if_nobody_came(streams, stream, seq):
     token = await seen_to_end(streams, stream, "a")
-    assert await streams.renew("a", {stream: token}, LONG) == Renewal(set(), set())
+    assert await streams.renew("a", {stream: token}, LONG) == set()
     with pytest.raises(LeaseHeld):
         await streams.acquire(stream, "b", LONG)
     await streams.create(stream, START, token)
@@ -161,10 +160,10 @@ async def test_a_lease_that_ended_is_renewed_if_nobody_came(streams, stream, seq
 async def test_a_lease_that_ended_is_lost_if_somebody_came(streams, stream):
     token = await seen_to_end(streams, stream, "a")
     other = await streams.acquire(stream, "b", SHORT)
-    assert await streams.renew("a", {stream: token}, LONG) == Renewal({stream}, set())
+    assert await streams.renew("a", {stream: token}, LONG) == {stream}
     await streams.create(stream, START, other)
     await streams.delete(stream, other)
-    assert await streams.renew("a", {stream: token}, LONG) == Renewal({stream}, set())
+    assert await streams.renew("a", {stream: token}, LONG) == {stream}
 
 
 async def test_a_lease_that_ended_keeps_nobody_out(streams):
@@ -176,13 +175,40 @@ async def test_many_leases_are_renewed_and_released_together(streams):
     names = [f"n{number}" for number in range(600)]
     tokens = dict(zip(names, await asyncio.gather(*(streams.acquire(name, "a", LONG) for name in names)), strict=True))
     wrong = dict.fromkeys(names[::3], 0)
-    assert (await streams.renew("a", tokens | wrong, LONG)).lost == set(wrong)
+    assert await streams.renew("a", tokens | wrong, LONG) == set(wrong)
     await streams.release(tokens | wrong)
     assert await streams.acquire("n1", "b", LONG) > 0
     with pytest.raises(LeaseHeld):
         await streams.acquire("n0", "b", LONG)
-    assert await streams.renew("a", {}, LONG) == Renewal(set(), set())
+    assert await streams.renew("a", {}, LONG) == set()
     await streams.release({})
+
+
+async def test_a_holder_finds_what_others_have_asked_it_for_once(streams):
+    await streams.acquire("s", "a", LONG)
+    with pytest.raises(LeaseHeld) as caught:
+        await streams.acquire("s", "b", LONG)
+    assert (caught.value.owner, caught.value.kept_seconds) == ("a", 0)
+    assert await streams.wanted("a") == set()
+    for stream in ("s", "t", "s"):
+        await streams.ask(stream, "a")
+    await streams.ask("s", "other {worker}: 1")
+    assert await streams.wanted("a") == {"s", "t"}
+    assert await streams.wanted("a") == set()
+    assert await streams.wanted("other {worker}: 1") == {"s"}
+
+
+async def test_a_holder_says_for_how_long_it_keeps_a_stream(streams):
+    await streams.acquire("s", "a", LONG, 30.0)
+    for _ in range(2):
+        with pytest.raises(LeaseHeld) as caught:
+            await streams.acquire("s", "b", LONG, 60.0)
+        assert 20 < caught.value.kept_seconds <= 30
+    await streams.acquire("s", "a", LONG, SHORT)
+    await asyncio.sleep(2 * SHORT)
+    with pytest.raises(LeaseHeld) as caught:
+        await streams.acquire("s", "b", LONG)
+    assert caught.value.kept_seconds == 0
 
 
 async def test_a_late_release_does_not_free_the_successors_lease(streams):
@@ -211,7 +237,7 @@ async def test_a_store_of_one_process_grants_every_lease(tmp_path):
     assert store.is_exclusive
     tokens = [await store.acquire("s", owner, LONG) for owner in "aba"]
     assert tokens == sorted(set(tokens))
-    assert await store.renew("b", {"s": tokens[0]}, LONG) == Renewal(set(), set())
+    assert await store.renew("b", {"s": tokens[0]}, LONG) == set()
     await store.release({"s": tokens[0]})
 
 

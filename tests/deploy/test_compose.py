@@ -31,7 +31,7 @@ def test_there_is_time_to_stop_before_the_kill() -> None:
     from app.settings import Settings
 
     for worker in WORKERS:
-        assert int(SERVICES[worker]["stop_grace_period"].removesuffix("s")) > Settings().shutdown_seconds
+        assert int(SERVICES[worker]["stop_grace_period"].removesuffix("s")) > Settings().shutdown_seconds + 3
 
 
 def test_images_are_pinned() -> None:

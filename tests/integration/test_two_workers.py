@@ -14,7 +14,12 @@ from tests.servers import RedisServer
 PAUSES = int(os.environ.get("ITAN_TEST_PAUSES", "2"))
 STREAMS = [f"s{number}" for number in range(int(os.environ.get("ITAN_TEST_STREAMS", "4")))]
 LEASE_SECONDS = 1.0
-SETTINGS = {"lease_seconds": LEASE_SECONDS, "snapshot_every_events": 20, "snapshot_every_seconds": 0.3}
+SETTINGS = {
+    "lease_seconds": LEASE_SECONDS,
+    "handover_seconds": 0,
+    "snapshot_every_events": 20,
+    "snapshot_every_seconds": 0.3,
+}
 MAY_PASS = ("stream_elsewhere", "stream_moved", "stopping")
 
 

@@ -1,5 +1,5 @@
 -- Let leases end later, also ones that have ended if nobody came since.
--- Gives the places of those that are lost, and of those that others have asked for.
+-- Gives the places of those that are lost.
 -- KEYS: meta, lease, meta, lease, ... ARGV: owner, milliseconds until the keys go, token, token, ...
 local owner, milliseconds = unpack(ARGV, 1, 2)
 
@@ -12,14 +12,11 @@ local function is_free(meta, lease, token)
   return redis.call('EXISTS', lease) == 0 and says(meta, 'fence', token)
 end
 
-local lost, wanted = {}, {}
+local lost = {}
 for place = 1, #KEYS / 2 do
   local meta, lease, token = KEYS[2 * place - 1], KEYS[2 * place], ARGV[place + 2]
   if says(lease, 'token', token) then
     redis.call('PEXPIRE', lease, milliseconds)
-    if redis.call('HDEL', lease, 'wanted') == 1 then
-      wanted[#wanted + 1] = place
-    end
   elseif is_free(meta, lease, token) then
     redis.call('UNLINK', lease) -- for a full server, as in acquire
     redis.call('HSET', lease, 'owner', owner, 'token', token)
@@ -28,4 +25,4 @@ for place = 1, #KEYS / 2 do
     lost[#lost + 1] = place
   end
 end
-return {'ok', lost, wanted}
+return {'ok', lost}
