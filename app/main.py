@@ -19,7 +19,7 @@ from app.api.service import Service
 from app.api.starting import Starting
 from app.build import installed_version
 from app.metrics import Metrics
-from app.security import KeyFile, KeyRing, KeyWatch, Quotas
+from app.security import KeptBytes, KeyFile, KeyRing, KeyWatch, Quotas
 from app.settings import Settings
 from app.storage import open_store
 from app.storage.base import Store
@@ -42,8 +42,8 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     key_watch = watch_of(settings, keys, clock, metrics)
     store = store or open_store(settings.store, settings.durability)
     registry = Registry(store, settings, clock, metrics)
-    quotas = Quotas(store.windows, clock.monotonic)
-    service = Service(settings, keys, key_watch, quotas, store, registry, metrics)
+    quotas, kept = Quotas(store.windows, clock.monotonic), KeptBytes(store, clock.monotonic)
+    service = Service(settings, keys, key_watch, quotas, kept, store, registry, metrics)
     app = ItanApp(lifespan=lifespan, redirect_slashes=False, openapi_url=None, telemetry=NO_TELEMETRY)
     app.state.service = service
     app.state.assets = page.read_assets()
@@ -83,6 +83,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.stop_soon()
         if service.key_watch:
             await service.key_watch.stop()
+        await service.kept.stop()
         await starting.stop()
         await snapshotter.stop()
         await service.registry.stop()

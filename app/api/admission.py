@@ -43,7 +43,8 @@ def allowance_of(service: Service, grant: Grant | None) -> Allowance:
     """Say how much a key may use."""
     if grant is None or not grant.has_limits:
         return UNLIMITED
-    return Allowance(bounds_of(grant), partial(service.quotas.charge, grant, "samples"))
+    pay, keep = partial(service.quotas.charge, grant, "samples"), partial(service.kept.keep, grant)
+    return Allowance(bounds_of(grant), pay, keep)
 
 
 def bounds_of(grant: Grant) -> Sequence[Bound]:

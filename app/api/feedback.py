@@ -7,6 +7,7 @@ from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.api.admission import permitted_allowance
 from app.api.bodies import InvalidBody, decode, media_type, read_body, refuse_repeated_names
 from app.api.queries import STREAM, flag_in, read_query, stream_in
 from app.api.routing import JSON, Answer, Operation, Route, ref
@@ -25,9 +26,12 @@ async def post_feedback(request: Request) -> Response:
     service = service_of(request)
     query = read_query(request, "stream", "dry_run")
     stream, dry_run = stream_in(query), flag_in(query, "dry_run", default=False)
-    service.keys.permit(request, Scope.LABEL, stream)
+    allowance = permitted_allowance(request, Scope.LABEL, stream)
     media_type(request, JSON)
-    labels = read_labels(await read_body(request, service.settings.max_body_bytes), service.settings.max_labels)
+    body = await read_body(request, service.settings.max_body_bytes)
+    if not dry_run:
+        await allowance.keep(len(body))
+    labels = read_labels(body, service.settings.max_labels)
     labelled = await service.registry.shielded(label_stream(service, stream, labels, dry_run=dry_run))
     return Response(_ENCODER.encode(columns(stream, labels, labelled, dry_run=dry_run)), media_type=JSON)
 
@@ -89,7 +93,7 @@ ROUTES = [
             },
             body={JSON: ref("FeedbackBody")},
             answers={200: Answer({JSON: ref("FeedbackAnswer")})},
-            problems=("unknown_stream", "too_many"),
+            problems=("unknown_stream", "too_many", "quota_exceeded"),
         ),
     )
 ]

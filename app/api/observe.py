@@ -36,6 +36,8 @@ async def post_observe(request: Request) -> Response:
     allowance = permitted_samples(request, Scope.OBSERVE if learn else Scope.READ, stream)
     media = media_type(request, JSON, NDJSON, BYTES)
     body = await read_body(request, service.settings.max_body_bytes)
+    if learn:
+        await allowance.keep(len(body))
     began = perf_counter()
     batch = read_batch(media, body, service.settings.max_batch_samples)
     if explain:

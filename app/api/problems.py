@@ -18,7 +18,7 @@ from app.api.schemas import Problem, Scalar, Wrong
 from app.api.service import service_of
 from app.hosts import UnknownHost
 from app.logs.context import note
-from app.security import BeyondRate, CrossSite, CsrfTokenNeeded, Forbidden, RateLimited, Unauthenticated
+from app.security import BeyondRate, CrossSite, CsrfTokenNeeded, Forbidden, KeyFull, RateLimited, Unauthenticated
 from app.storage.base import (
     Fenced,
     LeaseHeld,
@@ -86,6 +86,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidSnapshot: (422, "invalid_snapshot", "The body is not a usable export"),
     TooManyStreams: (429, "quota_exceeded", "As much is there already as may be"),
     TooManyWatchersOfKey: (429, "quota_exceeded", "As much is there already as may be"),
+    KeyFull: (429, "quota_exceeded", "As much is there already as may be"),
     RateLimited: (429, "rate_limited", "The key has used up its rate"),
     HeadTooLarge: (431, "head_too_large", "The request line and the headers are too long"),
     ClientDisconnect: (400, "client_disconnected", "The client went away"),
@@ -120,7 +121,7 @@ STORE_REASONS: dict[type[StoreError], str] = {
 }
 RETRY_AFTER_SECONDS = 1
 FULL_SECONDS = 60
-LIMITS = (TooManyStreams, TooManyWatchers, RateLimited, BeyondRate)
+LIMITS = (TooManyStreams, TooManyWatchers, KeyFull, RateLimited, BeyondRate)
 SHOWN_CHARACTERS = 80
 
 
@@ -181,6 +182,8 @@ def problem(status: int, code: str, title: str, detail: str, error: Exception) -
             blame(document, [Fault("streams", error.count, error.bound.text)])
         case TooManyWatchers():
             blame(document, [Fault("watchers", error.most, error.limit)])
+        case KeyFull():
+            blame(document, [Fault("bytes", error.kept, error.limit)])
         case RateLimited() | BeyondRate():
             blame(document, [Fault(error.limit_name, error.cost, error.limit)])
         case NotReady():
@@ -222,7 +225,7 @@ def headers_of(status: int, error: Exception) -> dict[str, str]:
     if status not in (429, 503):
         return {}
     seconds = FULL_SECONDS if status == 429 else RETRY_AFTER_SECONDS
-    if isinstance(error, LeaseHeld | RateLimited):
+    if isinstance(error, LeaseHeld | RateLimited | KeyFull):
         wait_seconds = error.kept_seconds if isinstance(error, LeaseHeld) else error.seconds
         seconds = max(RETRY_AFTER_SECONDS, math.ceil(wait_seconds))
     return {"Retry-After": str(seconds)}

@@ -6,7 +6,7 @@ from typing import cast
 from starlette.requests import Request
 
 from app.metrics import Metrics
-from app.security import KeyRing, KeyWatch, Quotas, Scope
+from app.security import KeptBytes, KeyRing, KeyWatch, Quotas, Scope
 from app.settings import Settings
 from app.storage.base import Store
 from app.streams.grids import Grids
@@ -22,6 +22,7 @@ class Service:
     keys: KeyRing
     key_watch: KeyWatch | None
     quotas: Quotas
+    kept: KeptBytes
     store: Store
     registry: Registry
     metrics: Metrics

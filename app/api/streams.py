@@ -63,6 +63,7 @@ async def put_stream(request: Request) -> Response:
     service, stream = service_of(request), checked_stream_id(request.path_params["stream"])
     allowance = permitted_allowance(request, Scope.ADMIN, stream)
     config = await read_config(request)
+    await allowance.keep(0)
     return await service.registry.shielded(create_stream(service, stream, config, allowance))
 
 
@@ -147,6 +148,7 @@ async def put_import(request: Request) -> Response:
     read_query(request)
     media_type(request, BYTES)
     body = await read_body(request, service.settings.max_import_bytes, "ITAN_MAX_IMPORT_BYTES")
+    await allowance.keep(len(body))
     return await service.registry.shielded(restore_stream(service, stream, body, allowance))
 
 

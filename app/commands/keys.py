@@ -23,6 +23,7 @@ def new(
     max_streams: Annotated[
         int | None, typer.Option(help="Create no stream where so many with its prefix exist; 0: create none.")
     ] = None,
+    max_bytes: Annotated[int | None, typer.Option(help="Keep so many bytes of the streams with its prefix.")] = None,
     max_watchers: Annotated[int | None, typer.Option(help="Event streams at once.")] = None,
     requests: Annotated[str | None, typer.Option(help="Most requests, such as 50/second.")] = None,
     samples: Annotated[str | None, typer.Option(help="Most samples and points, such as 60000/minute.")] = None,
@@ -34,7 +35,13 @@ def new(
     from app.security.grants import digest_of, read_line
 
     key = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
-    limits = {"streams": max_streams, "watchers": max_watchers, "requests": requests, "samples": samples}
+    limits = {
+        "streams": max_streams,
+        "bytes": max_bytes,
+        "watchers": max_watchers,
+        "requests": requests,
+        "samples": samples,
+    }
     line = {
         "name": name,
         "sha256": digest_of(key).hex(),

@@ -11,7 +11,7 @@ CELLS: Final = ("tp", "fp", "tn", "fn")
 MISMATCHES: Final = ("version", "other")
 STORE_ERRORS: Final = ("unavailable", "stale", "missing", "corrupt", "elsewhere", OTHER)
 CLOSINGS: Final = ("room", "idle")
-LIMITS: Final = ("max_streams", "max_watchers", "streams", "watchers", "requests", "samples")
+LIMITS: Final = ("max_streams", "max_watchers", "streams", "bytes", "watchers", "requests", "samples")
 CONNECTION_CLOSINGS: Final = (
     "invalid",
     "head",

@@ -7,11 +7,13 @@ from app.security.errors import (
     CsrfTokenNeeded,
     Forbidden,
     InvalidKeys,
+    KeyFull,
     RateLimited,
     Unauthenticated,
 )
 from app.security.file import KeyFile
 from app.security.grants import Grant, Limits, Scope
+from app.security.kept import KeptBytes
 from app.security.quotas import Quotas
 from app.security.ring import COOKIE, KeyRing, refuse_cross_site
 from app.security.watch import KeyWatch
@@ -25,7 +27,9 @@ __all__ = [
     "Forbidden",
     "Grant",
     "InvalidKeys",
+    "KeptBytes",
     "KeyFile",
+    "KeyFull",
     "KeyRing",
     "KeyWatch",
     "Limits",

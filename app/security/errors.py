@@ -59,3 +59,14 @@ class BeyondRate(Exception):
         self.limit_name, self.key, self.cost = limit_name, str(key), cost
         self.limit = f"at most {rate.amount} {limit_name} in one request (limit of key {self.key!r})"
         super().__init__(f"the request holds {cost} {limit_name}, but {self.limit}")
+
+
+class KeyFull(Exception):
+    """As much is kept already of the streams of a key as may be; nothing was changed."""
+
+    limit_name = "bytes"
+
+    def __init__(self, key: int | str, streams: str, most: int, kept: int, seconds: float) -> None:
+        self.key, self.kept, self.seconds = str(key), kept, max(1.0, seconds)
+        self.limit = f"at most {most} bytes of {streams} (limit of key {self.key!r})"
+        super().__init__(f"{kept} bytes are kept of {streams}, but {self.limit}")

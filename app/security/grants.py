@@ -43,6 +43,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 
     streams: Count | None = None
     """Streams that may exist under its prefix before it can create no more; 0: it creates none."""
+    bytes: Count | None = None
+    """Of the logs and snapshots of the streams under its prefix."""
     watchers: Count | None = None
     """Event streams at once."""
     requests: Rate | None = None

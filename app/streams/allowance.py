@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from app.storage.base import NO_BOUNDS, Bound
 
 
-async def free(samples: int) -> None:
-    """Let any number of samples pass."""
+async def free(_: int) -> None:
+    """Let any number of samples or bytes pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the key of a request allows: so many streams, and samples, which are paid for before the work begins."""
+    """What the key of a request allows: streams, samples and bytes to keep, each told before the work begins."""
 
     bounds: Sequence[Bound] = NO_BOUNDS
     pay: Callable[[int], Awaitable[None]] = free
+    keep: Callable[[int], Awaitable[None]] = free
 
     @property
     def creates(self) -> bool:

@@ -16,7 +16,18 @@ def itan(*words: str, code: int = 0) -> Result:
 
 
 def test_a_new_key_opens_what_its_line_says(tmp_path: Path) -> None:
-    limits = ["--max-streams", "0", "--max-watchers", "3", "--requests", "5/second", "--samples", "60000/minute"]
+    limits = [
+        "--max-streams",
+        "0",
+        "--max-bytes",
+        "9",
+        "--max-watchers",
+        "3",
+        "--requests",
+        "5/second",
+        "--samples",
+        "60000/minute",
+    ]
     done = itan("new", "--name", "ci", "--scopes", "observe+read", "--streams", "ci-*", *limits)
     key = done.stderr.rpartition(" ")[2].strip()
     assert len(key) > 40
@@ -27,7 +38,7 @@ def test_a_new_key_opens_what_its_line_says(tmp_path: Path) -> None:
     ring.take(KeyFile(path).read())
     (grant,) = ring.opened_by(key)
     assert (grant.name, grant.scopes, grant.streams) == ("ci", {Scope.OBSERVE, Scope.READ}, "ci-*")
-    assert (grant.limits.streams, grant.limits.watchers) == (0, 3)
+    assert (grant.limits.streams, grant.limits.bytes, grant.limits.watchers) == (0, 9, 3)
     assert [(rate.amount, rate.get_expiry()) for rate in (grant.requests, grant.samples)] == [(5, 1), (60_000, 60)]
     assert not ring.opened_by(key[:-1])
     assert "keys: 1" in itan("check", str(path)).stdout

@@ -21,7 +21,7 @@ from app.security.quotas import wait_seconds
 from app.storage.base import StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams import observing as module
-from tests.app.harness import NOW, FakeClock, Service, blobs
+from tests.app.harness import NOW, DisturbedStore, FakeClock, Service, blobs, raising
 from tests.app.watcher import Watcher
 
 
@@ -263,6 +263,81 @@ async def test_a_stream_that_may_not_be_costs_no_more_than_its_first_rows(runnin
         await service.accepted(**observing(1, "a", OPS))
         monkeypatch.setattr(module, "observe_slices", never)
         await service.refused(status=429, code="quota_exceeded", **observing(5_000, "b", OPS))
+
+
+# bytes
+
+
+async def kept(service: Service, stream: str = "ci-1") -> int:
+    storage = (await service.accepted("GET", f"/streams/{stream}", headers=OPS))["storage"]
+    return storage["log_bytes"] + storage["snapshot_bytes"]
+
+
+async def measured(service: Service) -> None:
+    """Wait for the end of the measuring under way."""
+    if task := service.app.state.service.kept._figures["ci-*"].measuring:
+        await task
+
+
+async def test_a_key_keeps_so_many_bytes(running, clock):
+    async with running(bytes=60_000) as service:
+        sent = 0
+        while (answer := await service.http.request(**rest(observing(100, f"ci-{sent % 3}")))).status_code == 200:
+            sent += 1
+            clock.advance(30)
+        problem = answer.json()
+        assert (answer.status_code, problem["code"], problem["field"]) == (429, "quota_exceeded", "bytes")
+        assert "at most 60000 bytes of ci-*" in problem["limit"]
+        assert 1 <= int(answer.headers["retry-after"]) <= 60
+        total = sum([await kept(service, f"ci-{number}") for number in range(3)])
+        assert 40_000 < total < 90_000  # bodies are counted until it is measured, and what is kept is longer
+        assert await refusals(service, "bytes") == (1, 1)
+        await service.accepted(**observing(10, "ci-0", query="&learn=false"))
+        label = {"json": {"labels": [{"seq": 1, "anomaly": True}]}, "headers": CI}
+        await service.accepted("POST", "/feedback?stream=ci-0&dry_run=true", **label)
+        await service.accepted(**observing(500, "other", OPS))
+        exported = (await service.http.get("/streams/ci-0/export", headers=OPS)).content
+        octets = {"content": exported, "headers": CI | {"content-type": "application/octet-stream"}}
+        await service.refused("PUT", "/streams/ci-1/import", 429, "quota_exceeded", **octets)
+        for number in range(3):
+            await service.http.delete(f"/streams/ci-{number}", headers=CI)
+        clock.advance(61)
+        await service.http.request(**rest(observing(1, "ci-9")))  # which lets it be measured anew
+        await measured(service)
+        await service.accepted(**observing(100, "ci-9"))
+
+
+async def test_what_is_there_at_the_start_is_measured_before_anything_is_kept(running):
+    store = MemoryStore()
+    async with running(store=store) as service:
+        await service.accepted(**observing(1000, "ci-"))
+        await service.accepted(**observing(1000, "ci.1", OPS))
+    size = await store.size("ci-")
+    async with running(store=store, bytes=size.log_bytes + size.snapshot_bytes + 150) as service:
+        statuses = [service.http.request(**rest(observing(1, "ci-"))) for _ in range(20)]
+        found = [answer.status_code for answer in await asyncio.gather(*statuses)]
+        assert 0 < found.count(200) < 20
+
+
+async def test_measuring_takes_a_small_part_of_the_time_and_no_fault_of_the_store_stops_it(running, clock):
+    store = DisturbedStore(MemoryStore())
+    async with running(store=store, bytes=10_000) as service:
+        figures = service.app.state.service.kept._figures
+
+        async def slow() -> None:
+            clock.advance(3)
+
+        store.before["size"] = slow
+        await service.accepted(**observing(1))
+        clock.advance(301)
+        await service.accepted(**observing(1))
+        await measured(service)
+        assert figures["ci-*"].due - clock.monotonic() == pytest.approx(600)  # of two names, one there
+        clock.advance(601)
+        store.before["streams"] = raising(StoreUnavailable("down"))
+        await service.accepted(**observing(1))
+        await measured(service)
+        assert figures["ci-*"].size_bytes > 0
 
 
 # watchers
