@@ -16,7 +16,10 @@ from core.config_schema import config_schema
 PROBLEMS = {code: (status, title) for status, code, title in TABLE.values()} | {
     code: (status, HTTPStatus(status).phrase) for status, code in HTTP_CODES.items()
 }
-WITHOUT_ROUTE = ("invalid_http", "head_too_large", "method_not_allowed")
+WITHOUT_ROUTE = (
+    *("invalid_http", "head_too_large", "method_not_allowed"),
+    *("too_slow", "too_many_connections", "too_many_bodies"),
+)
 TAGS = {
     "samples": "Samples come in, are scored and learned; labels come in later.",
     "density": "What was learned: the density itself.",

@@ -32,7 +32,7 @@ NAMES = [
     *("ours-1%5C..%5Ctheirs-1", "ours-1%00theirs-1", "ours-1;/theirs-1", "theirs-1;ours-1", "ours-1?stream=theirs-1"),
     *("%EF%BD%94heirs-1", "theirs-1%0d%0aX-API-Key:all", "*", "theirs-*", "ours-1%3Fstream=theirs-1"),
 ]
-TAILS = ["", "/history?values=true", "/samples/1", "/review", "/export", "/events?after=0-0&values=true"]
+TAILS = ["", "/check", "/history?values=true", "/samples/1", "/review", "/export", "/events?after=0-0&values=true"]
 QUERIES = [
     *(
         "stream=theirs-1",
@@ -87,7 +87,7 @@ def ask(service: ServiceProcess, target: str, *headers: str) -> bytes:
     with socket.create_connection(("127.0.0.1", service.port), timeout=30) as client:
         client.sendall("\r\n".join(lines).encode())
         said = b""
-        while (part := client.recv(65536)) and b"event: " not in said:
+        while (part := client.recv(65536)) and b"event: samples" not in said:
             said += part
         return said
 
