@@ -85,11 +85,10 @@ MODEL_QUERY = {
     **STREAM_QUERY,
     "covariances": ({"type": "boolean", "default": True}, "false: without the covariances and factors of the nodes"),
 }
-FEATURE = {"type": "string", "examples": ["cpu"]}
 GRID_QUERY = {
     **STREAM_QUERY,
-    "x": (FEATURE, "name of a feature, or its number where features have no names"),
-    "y": (FEATURE, "another feature"),
+    "x": ({"type": "string", "examples": ["cpu"]}, "name of a feature, or its number where features have no names"),
+    "y": ({"type": "string", "examples": ["latency_ms"]}, "another feature"),
     "size": (whole(*GRID_SIZES), "points along each axis"),
 }
 

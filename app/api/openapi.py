@@ -112,6 +112,7 @@ def parameters(described: Operation) -> list[dict[str, Any]]:
             "schema": dict(schema),
             "description": text,
         }
+        | ({"example": schema["examples"][0]} if "examples" in schema else {})
         for place, given in places.items()
         for name, (schema, text) in given.items()
     ]
@@ -207,4 +208,5 @@ def content(schema: Mapping[str, Any]) -> dict[str, Any]:
 def schemas() -> dict[str, Any]:
     """Give the schemas of all bodies, by name."""
     _, found = msgspec.json.schema_components(DOCUMENTED, ref_template=SCHEMA_REF)
+    found["LabelBody"] |= {"anyOf": [{"required": ["id"]}, {"required": ["seq"]}]}
     return dict(sorted((found | {"StreamConfig": config_schema()}).items()))
