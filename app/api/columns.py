@@ -13,7 +13,7 @@ from app.api.cutting import ELEMENT_BYTES, Piece, TooLong, cut
 from app.api.row_faults import id_fault, row_fault, time_fault
 from app.api.schemas import ArraySample, ClientId, Moment, NamedSample
 from app.api.trees import REPEATED, read_tree, repeated_name
-from app.streams.errors import MOST_NAMED, InvalidIds, InvalidSamples, InvalidTimestamps, Refused, refuse_beyond
+from app.streams.errors import MOST_NAMED, InvalidIds, InvalidSamples, InvalidTimestamps, Refused, more_than
 from app.streams.faults import Fault, Faults
 
 Row = ArraySample | NamedSample
@@ -104,7 +104,8 @@ async def elements(
     try:
         for piece in cut(array):
             n = piece.first + len(piece)
-            refuse_beyond(limit, n, column.name, column.setting)
+            if n > limit:
+                raise more_than(limit, column.name, column.setting)
             yield read_piece(column, piece, faults)
             # others have their turn
             await asyncio.sleep(0)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-PIECE_BYTES = 65_536
+PIECE_BYTES, PIECE_ELEMENTS = 65_536, 4_096
 ELEMENT_BYTES = 262_144
 """No element may be longer: 256 features with names of 128 characters take less."""
+MOST_AT_ONCE = 100_000
 
 # an array or object of strings and whatever is no bracket, a string, or a number or literal; where it ends is sure only
 # in valid JSON
@@ -16,7 +17,6 @@ ELEMENT = re.compile(
     rb"""\s*+(?:[\[{](?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+[\]}]|"(?:[^"\\]++|\\.)*+"|[^\s,"\[\]{}]++)\s*+""",
     re.DOTALL,
 )
-EMPTY = re.compile(rb"\[\s*+\]")
 COMMA, END = b",]"
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -37,7 +37,7 @@ class Piece:
 
 
 class TooLong(ValueError):
-    """An element too long, or nested in too long a rest, to be looked at in one go."""
+    """An element is too long, or one of very many and nested."""
 
     def __init__(self, place: int) -> None:
         super().__init__(place)
@@ -50,7 +50,7 @@ def cut(array: bytes) -> Iterator[Piece]:
     for element in elements_of(array):
         elements.append(element)
         size += len(element)
-        if size >= PIECE_BYTES:
+        if size >= PIECE_BYTES or len(elements) == PIECE_ELEMENTS:
             yield Piece(first, elements)
             first, elements, size = first + len(elements), [], 0
     if elements:
@@ -58,16 +58,24 @@ def cut(array: bytes) -> Iterator[Piece]:
 
 
 def elements_of(array: bytes) -> Iterator[bytes]:
-    """Give the elements one by one. Nested ones, wrong wherever this is used, are only told apart in a short rest."""
+    """Give the elements one by one; of very many, only flat ones can be told apart."""
+    return counted(array) if array.count(b",") <= MOST_AT_ONCE else found_in(array)
+
+
+def counted(array: bytes) -> Iterator[bytes]:
+    """Give the elements of an array of not too many."""
+    for place, element in enumerate(_RAWS.decode(array)):
+        if len(memoryview(element)) > ELEMENT_BYTES:
+            raise TooLong(place)
+        yield bytes(element)
+
+
+def found_in(array: bytes) -> Iterator[bytes]:
+    """Find the elements one by one, and no more than are asked for."""
     n, position = 0, 1
-    if EMPTY.fullmatch(array):
-        return
     while array[position - 1] != END:
         found = ELEMENT.match(array, position, position + ELEMENT_BYTES)
         if found is None or array[found.end()] not in (COMMA, END):
-            if len(array) - position > ELEMENT_BYTES:
-                raise TooLong(n)
-            yield from map(bytes, _RAWS.decode(b"[" + array[position:]))
-            return
+            raise TooLong(n)
         yield found[0]
         n, position = n + 1, found.end() + 1

@@ -54,7 +54,7 @@ async def read_labels(body: bytes, limit: int) -> list[LabelRequest]:
     body = without_bom(body)
     read, error = decode_short(_BODY, body)
     if read is None:
-        labels = await read_column(LABELS, outline_of(_OUTLINE, body, error).labels, limit)
+        labels = await read_column(LABELS, (await outline_of(_OUTLINE, body, error)).labels, limit)
     else:
         labels = read.labels
         refuse_beyond(limit, len(labels), "labels", LABELS.setting)

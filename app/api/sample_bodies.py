@@ -101,7 +101,7 @@ async def read_json(body: bytes, limit: int) -> Batch:
 
 async def read_parts(body: bytes, limit: int, error: msgspec.ValidationError | None) -> Batch:
     """Read a body that is long, or that has this error, piece by piece; others have their turn between."""
-    outline = outline_of(_OBSERVE_OUTLINE, body, error)
+    outline = await outline_of(_OBSERVE_OUTLINE, body, error)
     samples = await read_samples(SAMPLES, outline.samples, limit)
     ids = await read_column(IDS, outline.ids, limit)
     moments = await read_column(TIMESTAMPS, outline.timestamps, limit)
@@ -114,7 +114,7 @@ async def read_points(body: bytes, limit: int) -> Batch:
     body = without_bom(body)
     given, error = decode_short(_DENSITY, body)
     if given is None:
-        outline = outline_of(_DENSITY_OUTLINE, body, error)
+        outline = await outline_of(_DENSITY_OUTLINE, body, error)
         return Batch(await read_samples(POINTS, outline.points, limit))
     refuse_repeated_names(body, 1 + count_names(given.points), names_of(given.points))
     return Batch(alike(given.points, "points"))
@@ -230,6 +230,8 @@ READERS: dict[str, Callable[[bytes, int], Awaitable[Batch]]] = {JSON: read_json,
 
 def alike(rows: Sequence[Row], field: str) -> Samples:
     """Give rows of one request as samples; those of another form than the first are faults."""
+    if len(rows) == 1 or len(set(map(type, rows))) == 1:
+        return samples_of(rows, field, range(len(rows)))
     gathered = Rows(field)
     gathered.add(rows, range(len(rows)))
     return gathered.samples()

@@ -63,7 +63,12 @@ class TooMany(Refused):
 def refuse_beyond(limit: int, count: int, field: str, setting: str) -> None:
     """Raise TooMany for more than the setting allows."""
     if count > limit:
-        raise TooMany(field, f"{count} {field}", f"at most {limit} {field} ({setting}) in one request")
+        raise more_than(limit, field, setting)
+
+
+def more_than(limit: int, field: str, setting: str) -> TooMany:
+    """Say that a request holds too many of something; how many need not have been counted."""
+    return TooMany(field, f"more than {limit} {field}", f"at most {limit} {field} ({setting}) in one request")
 
 
 class IdConflict(Refused):

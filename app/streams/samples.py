@@ -164,7 +164,9 @@ class NamedSamples(RowSamples):
 
     def _arranged(self, config: DetectorConfig) -> Matrix | None:
         names = names_in(config)
-        if self._X is None or names == self._names:
+        if self._X is None or not names:
+            return None
+        if names == self._names:
             return self._X
         order = {name: column for column, name in enumerate(self._names)}
         if set(names) != set(order):
@@ -186,7 +188,7 @@ class NamedSamples(RowSamples):
 
     def _packed(self, rows: Sequence[NamedRow], config: DetectorConfig) -> Matrix:
         names = names_in(config)
-        return flat([[row[name] for name in names] for row in rows], len(names))
+        return flat([[row[name] for name in names] for row in rows], config.n_features)
 
     def _place(self, place: int, column: int, name: str) -> str:
         return f"{self.field}[{place}].{name}"
@@ -247,6 +249,8 @@ def flat(rows: Sequence[ArrayRow], width: int) -> Matrix:
 
 def named(rows: Sequence[NamedRow], names: Sequence[str]) -> Matrix | None:
     """Put objects of the same names together; None if they differ."""
+    if len(rows) == 1:
+        return flat([list(rows[0].values())], len(names))
     if set(map(len, rows)) != {len(names)}:
         return None
     try:
