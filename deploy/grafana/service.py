@@ -111,6 +111,14 @@ def add_requests(dashboard: Dashboard) -> None:
             (rate("itan_requests_total", "status_class"), "{{status_class}}"),
             stacked=True,
         ),
+        chart(
+            "Refused by limits",
+            "Requests a second that a limit of the service or of their key refused. max_streams: nobody can create a "
+            "stream any more.",
+            "reqps",
+            (rate("itan_limit_refusals_total", "limit"), "{{limit}}"),
+            stacked=True,
+        ),
         chart("Latency of /observe", "Time to answer, by quantile.", "s", *quantiles),
         chart(
             "p99 by route",
