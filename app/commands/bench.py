@@ -148,6 +148,33 @@ def http(as_json: AsJson = False, quick: Quick = False) -> None:
     _finish([table], [], as_json)
 
 
+@bench.command()
+def hostile(
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only this load; may be given more than once.", show_default=False)
+    ] = None,
+    before: Annotated[
+        Path | None,
+        typer.Option(help="Checkout of another version, run beside this one.", exists=True, file_okay=False),
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="How long each load runs.")] = 5.0,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how long small requests wait while hostile clients do their worst."""
+    from bench.hostile.loads import LOADS
+    from bench.hostile.run import measure, together
+
+    if unknown := set(only or ()) - set(LOADS):
+        raise fail(f"no such load: {', '.join(sorted(unknown))}; there are {', '.join(LOADS)}", MISUSED)
+    tables = []
+    for table in measure(only or list(LOADS), before, seconds):
+        tables.append(table)
+        if not as_json:
+            print(table.title, "is measured", flush=True)
+    _show([together(tables)], as_json)
+    _finish([together(tables)], [], as_json)
+
+
 def _show(tables: "Iterable[Table]", as_json: bool) -> None:
     """Print tables as soon as they are there, unless they are to be one JSON document."""
     if not as_json:

@@ -16,7 +16,6 @@ from app.metrics.known import (
     SAMPLE_OUTCOMES,
     STATUS_CLASSES,
     STORE_ERRORS,
-    WRITE_REFUSALS,
 )
 from app.metrics.metrics import Metrics
 from app.metrics.view import EVERYTHING, NO_NAMES, View
@@ -39,7 +38,6 @@ __all__ = [
     "SAMPLE_OUTCOMES",
     "STATUS_CLASSES",
     "STORE_ERRORS",
-    "WRITE_REFUSALS",
     "Metrics",
     "StreamFigures",
     "View",

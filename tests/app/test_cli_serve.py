@@ -25,6 +25,15 @@ sys.modules["app.main"].create_app = create_app
 from app.cli import app
 app(["serve"])
 """
+FROZEN = """
+import gc
+from app.protocol import Server
+async def main_loop(self):
+    print(gc.get_freeze_count() > 50_000)
+Server.main_loop = main_loop
+from app.cli import app
+app(["serve", "--port", "0", "--store", "memory://", "--log-level", "error"])
+"""
 
 
 def environment(**settings: str) -> dict[str, str]:
@@ -148,6 +157,11 @@ def test_the_number_of_threads_is_set_before_numpy_is_there(settings: dict[str, 
     done = subprocess.run([sys.executable, "-c", MAIN], env=environment(**settings), capture_output=True, text=True)
     assert done.stdout == f"False {threads} 1\n"
     assert done.stderr == "itan: enough seen\n"
+
+
+def test_the_garbage_collector_leaves_alone_what_is_there_from_the_start() -> None:
+    done = subprocess.run([sys.executable, "-c", FROZEN], env=environment(), capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[1:] == ["True"], done.stderr
 
 
 def test_a_misspelt_setting_is_warned_of():

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from app.cli import app
 from bench import http, speed
+from bench.hostile import run as hostile
 from bench.paper import experiments, figures
 from bench.paper.experiments import run_experiment
 from bench.paper.figures import regrets, splits
@@ -108,3 +109,18 @@ def test_figures_are_six_modest_pngs_and_repeat(tmp_path: Path, monkeypatch: pyt
 def test_the_command_line_loads_no_bench_until_it_is_asked_for() -> None:
     code = "import sys, app.cli; assert not {m for m in sys.modules if m.startswith(('bench', 'numpy', 'matplotlib'))}"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_hostile_measures_small_requests_beside_a_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hostile, "TRAINING", 50)
+    (table,) = json.loads(bench("hostile", "--only", "refused-reads", "--seconds", "0.2", "--json"))["tables"]
+    (row,) = table["rows"]
+    for probed in ("livez", "score", "learn"):
+        assert 0 < row[f"{probed}_p50_now"] <= row[f"{probed}_p99_now"]
+        assert row[f"{probed}_failed_now"] == 0
+
+
+def test_hostile_knows_its_loads() -> None:
+    done = CliRunner().invoke(app, ["bench", "hostile", "--only", "nonsense"])
+    assert done.exit_code == 2
+    assert "refused-reads" in done.output

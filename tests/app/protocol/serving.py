@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.main import create_app
 from app.metrics import Metrics
@@ -17,6 +17,24 @@ from app.settings import Settings
 from tests.processes import wait_until
 
 HOST = "Host: localhost"
+
+
+class Gate:
+    """An app that answers each request when it may, and notes which have come."""
+
+    def __init__(self) -> None:
+        self.opened, self.paths = threading.Event(), []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        self.paths.append(scope["path"])
+        while not self.opened.is_set():  # noqa: ASYNC110 another thread sets it
+            await asyncio.sleep(0.01)
+        if any(name == b"expect" for name, _ in scope["headers"]):
+            await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
 
 
 class Untimed(Server):
@@ -90,8 +108,10 @@ class Serving:
 def serving(loop: Any, app: ASGIApp | None = None, **settings: Any) -> Iterator[Serving]:
     running = Serving(loop, app, **settings)
     running.start()
-    yield running
-    running.stop()
+    try:
+        yield running
+    finally:
+        running.stop()
 
 
 def read_all(connection: socket.socket) -> bytes:

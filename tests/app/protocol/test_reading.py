@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.app.protocol.serving import HOST, codes, head, read_all, read_one, serving, statuses
+from tests.app.protocol.serving import HOST, Gate, codes, head, read_all, read_one, serving, statuses
 from tests.processes import wait_until
 
 BODY = b'{"samples": [[1.0, 2.0]]}'
@@ -254,6 +254,55 @@ def test_what_follows_an_upgrade_is_no_request(served):
             pass
     assert statuses(first) == [200]
     assert b"connection: close" in first
+
+
+def test_what_comes_after_an_upgrade_before_its_answer_is_no_request(loop):
+    gate = Gate()
+    with serving(loop, gate) as served, served.connect() as connection:
+        connection.sendall(head("GET /first", *UPGRADE))
+        wait_until(lambda: gate.paths == ["/first"])
+        connection.sendall(head("GET /second"))
+        served.advance(1)
+        gate.opened.set()
+        assert statuses(read_all(connection)) == [200]
+        assert gate.paths == ["/first"]
+
+
+def test_a_head_that_begins_behind_a_large_body_has_its_whole_length(served):
+    blanks = b" " * 60_000
+    request = head(*POST, f"Content-Length: {len(BODY) + len(blanks)}") + BODY + blanks
+    following = of_length(20_000)
+    assert statuses(served.exchange(request + following[:5_000], following[5_000:])) == [200, 200]
+
+
+def test_a_body_that_breaks_off_behind_a_begun_answer_cuts_it(loop):
+    async def app(scope, receive, send):
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"so far", "more_body": True})
+            while (await receive())["type"] != "http.disconnect":
+                pass
+
+    with serving(loop, app) as served, served.connect() as connection:
+        connection.sendall(head("POST /", "Transfer-Encoding: chunked") + b"1\r\nx\r\n")
+        first = connection.recv(65536)
+        while b"so far" not in first:
+            first += connection.recv(65536)
+        connection.sendall(b"zz\r\n")
+        assert read_all(connection) == b""
+    assert statuses(first) == [200]
+
+
+def test_requests_that_wait_hold_back_those_after_them(loop):
+    gate = Gate()
+    with serving(loop, gate) as served, served.connect() as connection:
+        connection.sendall(LIVE * 20)
+        wait_until(lambda: gate.paths != [])
+        served.advance(1)
+        connection.sendall(LIVE * 19 + LAST)
+        served.advance(1)
+        gate.opened.set()
+        assert statuses(read_all(connection)) == [200] * 40
 
 
 def test_the_client_that_waits_is_told_to_go_on(served):

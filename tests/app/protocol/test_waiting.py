@@ -2,11 +2,10 @@
 
 import json
 import socket
-import threading
 
 import pytest
 
-from tests.app.protocol.serving import head, read_all, read_one, serving, statuses
+from tests.app.protocol.serving import Gate, head, read_all, read_one, serving, statuses
 from tests.processes import wait_until
 
 BODY = b'{"samples": [[1.0, 2.0]]}'
@@ -18,10 +17,12 @@ def is_open(connection):
     """Nothing has come, and it has not ended."""
     connection.setblocking(False)
     try:
-        return connection.recv(1, socket.MSG_PEEK) != b""
+        connection.recv(1, socket.MSG_PEEK)
     except BlockingIOError:
         return True
     except ConnectionError:
+        return False
+    else:
         return False
     finally:
         connection.settimeout(20)
@@ -139,51 +140,30 @@ def test_a_thin_line_is_enough_and_a_trickle_is_not(served, bytes_a_second, stat
 
 
 def test_a_client_that_waits_to_be_told_is_not_slow(loop):
-    turn = threading.Event()
-
-    async def app(scope, receive, send):
-        if scope["type"] == "http":
-            import asyncio
-
-            while not turn.is_set():  # noqa: ASYNC110 another thread sets it
-                await asyncio.sleep(0.01)
-            await receive()
-            await send({"type": "http.response.start", "status": 200, "headers": [(b"connection", b"close")]})
-            await send({"type": "http.response.body", "body": b""})
-
-    with serving(loop, app) as served, served.connect() as connection:
-        connection.sendall(POST[:-2] + b"Expect: 100-continue\r\n\r\n")
-        known(served, 1)
+    gate = Gate()
+    with serving(loop, gate) as served, served.connect() as connection:
+        connection.sendall(POST[:-2] + b"Expect: 100-continue\r\nConnection: close\r\n\r\n")
+        wait_until(lambda: gate.paths != [])
         served.advance(100)
-        turn.set()
-        assert connection.recv(100).startswith(b"HTTP/1.1 100")
+        gate.opened.set()
+        assert connection.recv(25).startswith(b"HTTP/1.1 100")
         connection.sendall(BODY)
         assert statuses(read_all(connection)) == [200]
 
 
 def test_a_request_that_takes_long_is_not_the_clients_fault(loop):
-    turn = threading.Event()
-
-    async def app(scope, receive, send):
-        if scope["type"] == "http":
-            import asyncio
-
-            while not turn.is_set():  # noqa: ASYNC110 another thread sets it
-                await asyncio.sleep(0.01)
-            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
-            await send({"type": "http.response.body", "body": b""})
-
-    with serving(loop, app) as served, served.connect() as connection:
-        turn.set()
+    gate = Gate()
+    with serving(loop, gate) as served, served.connect() as connection:
+        gate.opened.set()
         connection.sendall(LIVE)
         assert statuses(read_one(connection)) == [200]
-        turn.clear()
+        gate.opened.clear()
         connection.sendall(LIVE)
-        wait_until(lambda: len(served._server.server_state.tasks) == 1)
+        wait_until(lambda: len(gate.paths) == 2)
         served.advance(200)
         connection.sendall(LIVE[:9])  # the next one, begun meanwhile
         served.advance(200)
-        turn.set()
+        gate.opened.set()
         assert statuses(read_one(connection)) == [200]
         connection.sendall(LIVE[9:])
         assert statuses(read_one(connection)) == [200]

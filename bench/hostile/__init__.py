@@ -1,0 +1,1 @@
+"""What honest requests wait for while somebody does their worst."""
