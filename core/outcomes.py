@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from core.arrays import BoolArray, IntArray
+from core.arrays import BoolArray, FloatArray, IntArray
 from core.errors import InvalidSnapshot
 from core.snapshot import Arrays, take
 
@@ -57,12 +57,15 @@ class Costs:
 class Outcomes:
     """Decisions as totals, and labelled scores as counts in bins, so that memory is bounded and labels can be revised.
 
-    A bin is named by its highest score. Merging two neighbours gives up the cuts between them only; purest pairs go
-    first, and between scores of one class no cut is ever the best one.
+    A bin reaches from its lowest score, low, to its highest, top, and whatever falls between belongs to it: the cut at
+    each top has its exact cost. Merging two neighbours gives up the cut between them; purest pairs go first, and
+    between scores of one class no cut is ever the best one. So the best cost is too high by no more than what the
+    cheaper class of one bin costs.
     """
 
     def __init__(self, cost_anomalous: float, cost_normal: float) -> None:
         self._cost_anomalous, self._cost_normal = cost_anomalous, cost_normal
+        self._low: array[float] = array("d")
         self._top: array[float] = array("d")
         self._normal, self._anomalous = array("q"), array("q")
         self._confusion = [[0, 0], [0, 0]]
@@ -132,6 +135,7 @@ class Outcomes:
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
         return {
+            "outcome_low": np.array(self._low),
             "outcome_top": np.array(self._top),
             "outcome_counts": self._table(),
             "outcome_confusion": np.array(self._confusion, np.int64),
@@ -145,7 +149,8 @@ class Outcomes:
         counts = take(arrays, "outcome_counts", np.int64, (len(top), 2))
         confusion = take(arrays, "outcome_confusion", np.int64, (2, 2))
         decided = take(arrays, "outcome_decided", np.int64, (2,))
-        if len(top) > MAX_BINS or not (top[1:] > top[:-1]).all():
+        low = take(arrays, "outcome_low", np.float64, (len(top),)) if "outcome_low" in arrays else top
+        if len(top) > MAX_BINS or not ((low <= top).all() and (low[1:] > top[:-1]).all()):
             raise InvalidSnapshot("its labelled scores are not in order")
         if (
             not all(((a >= 0) & (a < 2**40)).all() for a in (counts, confusion))
@@ -156,8 +161,9 @@ class Outcomes:
             raise InvalidSnapshot("its counts of labels do not fit together")
 
     def load(self, arrays: Arrays) -> None:
-        """Take over a state."""
-        self._set_bins(arrays["outcome_top"], arrays["outcome_counts"])
+        """Take over a state; one of version 2 does not say how far down its bins reach."""
+        top = arrays["outcome_top"]
+        self._set_bins(arrays.get("outcome_low", top), top, arrays["outcome_counts"])
         self._confusion, self._decided = arrays["outcome_confusion"].tolist(), arrays["outcome_decided"].tolist()
 
     def _counts(self, label: int) -> "array[int]":
@@ -167,21 +173,22 @@ class Outcomes:
         """Normal and anomalous labels of each bin, (n, 2)."""
         return np.stack([np.array(self._normal), np.array(self._anomalous)], axis=1)
 
-    def _set_bins(self, top: NDArray[np.float64], counts: IntArray) -> None:
-        self._top = array("d", top.tolist())
+    def _set_bins(self, low: FloatArray, top: FloatArray, counts: IntArray) -> None:
+        self._low, self._top = array("d", low.tolist()), array("d", top.tolist())
         self._normal, self._anomalous = array("q", counts[:, 0].tolist()), array("q", counts[:, 1].tolist())
 
     def _bin(self, score: float) -> int:
         """The bin of a score, made if there is none."""
         at = bisect_left(self._top, score)
-        if at == len(self._top) or self._top[at] != score:
+        if at == len(self._top) or score < self._low[at]:
+            self._low.insert(at, score)
             self._top.insert(at, score)
             self._normal.insert(at, 0)
             self._anomalous.insert(at, 0)
         return at
 
     def _bin_counting(self, score: float, counts: "array[int]") -> int:
-        """The bin that counted this score: the next one up with such a label in it, since bins are joined upwards."""
+        """The bin that counted this score; in a state of version 2 it may be one further up."""
         at = bisect_left(self._top, score)
         while not counts[at]:
             at += 1
@@ -194,7 +201,7 @@ class Outcomes:
         step = anomalous * self._cost_anomalous - normal * self._cost_normal
         cost = normal.sum() * self._cost_normal + np.append(0.0, step.cumsum())  # of a cut below all, and at each top
         best = int(cost.argmin())
-        cut = self._top[best - 1] if best else nextafter(self._top[0], -inf)
+        cut = self._top[best - 1] if best else nextafter(self._low[0], -inf)
         return max(float(cost[best]), 0.0), cut
 
     def _merge_purest(self) -> None:
@@ -212,7 +219,8 @@ class Outcomes:
                 joined.add(at)
         lower = np.array(sorted(joined))
         counts[lower + 1] += counts[lower]
-        self._set_bins(np.delete(np.array(self._top), lower), np.delete(counts, lower, axis=0))
+        low, top = np.delete(np.array(self._low), lower + 1), np.delete(np.array(self._top), lower)
+        self._set_bins(low, top, np.delete(counts, lower, axis=0))
 
 
 def wilson(hits: int, n: int) -> tuple[float, float, float]:

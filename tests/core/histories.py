@@ -63,6 +63,8 @@ class Life:
         self.missing = pick(self.rng, 0.0, 0.1, 0.5)
         self.edges = pick(self.rng, 0.0, 0.0, 0.02)
         self.normals = pick(self.rng, 0.5, 0.95, 1.0)
+        self.unit = pick(self.rng, 1.0, 1.0, 1.0, 1e-160, 1e-9, 1e13, 1e99)
+        self.twins = self.rng.random() < 0.1
         self.burst = (self.config.half_life_samples or 9.0) <= 3.0 and self.rng.random() < 0.2
 
     def events(self) -> Iterator[Any]:
@@ -94,6 +96,7 @@ class Life:
         rng, m = self.rng, self.config.n_features
         Z = rng.normal(size=(n, m)) + np.where(rng.random((n, 1)) < 0.4, 9.0, 0.0)
         Z[rng.random(n) < self.odd] *= pick(rng, 5.0, 1e4, 1e15)
+        Z = np.repeat(Z[:, :1], m, 1) if self.twins else Z
         X = np.stack([self._of_kind(kind, Z[:, i]) for i, kind in enumerate(self.config.kinds)], 1)
         edge = rng.random((n, m)) < self.edges
         for i, kind in enumerate(self.config.kinds):
@@ -108,7 +111,7 @@ class Life:
     def _of_kind(self, kind: str, z: np.ndarray) -> np.ndarray:
         match kind:
             case "gaussian":
-                return z
+                return z * self.unit
             case "lognormal" | "gamma":
                 return np.exp(np.clip(z, -200.0, 200.0))
         return KINDS[kind].nearest(np.abs(z))

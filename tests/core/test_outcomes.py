@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core import outcomes
@@ -54,10 +54,18 @@ def test_nothing_labelled_costs_nothing():
     assert Outcomes(1.0, 1.0).costs().best_fixed_threshold is None
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 40))
+@example(722002575, 5)
+@example(924010726, 5)
+@example(2531944416, 5)
+@example(3067457711, 5)
+@example(3698589116, 3)
 def test_merged_bins_keep_totals_exact_and_the_best_cost_within_one_bin(seed, bins):
-    """A cut inside a bin is given up; it can spare no more than the cheaper class of the bin costs."""
+    """A cut inside a bin is given up; it can spare no more than the cheaper class of the bin costs.
+
+    A score that fell between those of a bin once got a bin of its own, and the bin's labels left by a neighbour's door.
+    """
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(outcomes, "MAX_BINS", bins)
@@ -76,8 +84,7 @@ def test_merged_bins_keep_totals_exact_and_the_best_cost_within_one_bin(seed, bi
         got, exact = figures(kept), counted([s for s in samples if s[2]], 3.0, 0.5)
         assert got[:5] == exact[:5]
         loss = (state["outcome_counts"] * np.array([0.5, 3.0])).min(axis=1).max()
-        # a revised label may leave its merged bin by a neighbour's door: one label a bin, each way
-        assert exact[5] - 1e-9 <= got[5] <= exact[5] + loss + 1e-9 or got[5] == pytest.approx(exact[5], rel=0.5)
+        assert exact[5] - 1e-9 <= got[5] <= exact[5] + loss + 1e-9
 
 
 def test_more_scores_than_bins_lose_little():
@@ -222,6 +229,9 @@ def test_regret_is_what_a_fixed_threshold_would_have_spared():
 @pytest.mark.parametrize(
     ("name", "change"),
     [
+        ("outcome_low", lambda a: a[::-1]),
+        ("outcome_low", lambda a: a + 100),
+        ("outcome_low", lambda a: a - 100),
         ("outcome_top", lambda a: a[::-1]),
         ("outcome_top", lambda a: a[:-1]),
         ("outcome_top", lambda a: a * np.nan),
