@@ -107,6 +107,11 @@ class DensityModel:
         return min(max(size, 1), self.config.max_round)
 
     @property
+    def newest_time(self) -> float:
+        """The newest timestamp among what was learned or waits for it; -inf without one. In seconds if its clock is."""
+        return max(self._forgetting.now, self._round.newest)
+
+    @property
     def next_ordinal(self) -> int:
         """The number, among the learned samples, of the next one."""
         return self.n_learned + self._round.n + 1
@@ -250,6 +255,10 @@ class DensityModel:
             len(told[0]) != len(told[1]) or (told[1] < 0).any() or (np.isnan(pending).any() and not told[0].size)
         ):
             raise InvalidSnapshot("how its pending samples are learned does not fit them")
+        self.check_times(time)
+
+    def check_times(self, time: FloatArray) -> None:
+        """InvalidSnapshot if samples cannot have these times (n,), NaN for none."""
         self._forgetting.check_times(time)
 
     def load(self, arrays: Arrays) -> None:

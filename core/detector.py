@@ -89,6 +89,14 @@ class Detector:
         return np.nan if self._passing is None else self._passing.threshold.value
 
     @property
+    def newest_time(self) -> float | None:
+        """The newest timestamp by which what is learned fades; None before any, or without a half-life in seconds."""
+        if self.config.half_life_seconds is None:
+            return None
+        newest = max(self._model.newest_time, self._supervision.newest_time, self._warmup.time.max(initial=-np.inf))
+        return float(newest) if np.isfinite(newest) else None
+
+    @property
     def n_splits(self) -> int:
         """Nodes cut in two since this object was made; a snapshot does not hold it."""
         return self._model.tree.n_splits
@@ -236,6 +244,7 @@ class Detector:
             checked_samples(warm.x, m, self.config.features)
         except InvalidObservation as error:
             raise InvalidSnapshot(f"its warm-up holds what is no sample: {error}") from error
+        self._model.check_times(warm.time)
 
     def _load(self, arrays: Arrays) -> None:
         if "location" in arrays:

@@ -57,6 +57,13 @@ class Round:
         """All that came, in order; None if nothing did."""
         return None if self._rows is None else self._rows.rows(slice(0, self.n))
 
+    @property
+    def newest(self) -> float:
+        """The newest timestamp of its samples, -inf if they have none."""
+        samples = self.samples
+        times = np.zeros(0) if samples is None else samples.time[~np.isnan(samples.time)]
+        return float(times.max(initial=-np.inf))
+
     def state(self, n_features: int) -> dict[str, NDArray[Any]]:
         """Its samples as arrays by name; how they are learned only if that is not as they are."""
         samples = self.samples

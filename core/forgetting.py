@@ -61,7 +61,7 @@ class Forgetting:
         """InvalidSnapshot if these (n,) are not timestamps, or missing where they are needed."""
         known = time[~np.isnan(time)]
         if (np.abs(known) > LATEST).any() or (self.in_seconds and len(known) < len(time)):
-            raise InvalidSnapshot("its pending samples have no time, or none that can be")
+            raise InvalidSnapshot("its samples have no time, or none that can be")
 
     def state(self) -> float:
         """The time on the clock, a number even before it has started."""

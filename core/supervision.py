@@ -63,6 +63,11 @@ class Supervision:
         """Whether there is a second model yet that has learned something."""
         return "normals" in vars(self) and self.normals.n_learned > 0
 
+    @property
+    def newest_time(self) -> float:
+        """That of the second model; -inf without one."""
+        return self.normals.newest_time if "normals" in vars(self) else -np.inf
+
     def judge(self, examined: Examined) -> tuple[FloatArray, FloatArray]:
         """Log densities (n,), negated scores of the scaled space, and by how much the second opinion ranks higher."""
         log_p = self._everything.log_p(examined.log_density)

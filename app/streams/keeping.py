@@ -8,7 +8,9 @@ from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.errors import StreamExists, UnknownStream
 from app.streams.session import Session
 from app.streams.state import StreamState, new_state
+from app.streams.timestamps import EARLIEST
 from core import Detector, DetectorConfig, InvalidSnapshot
+from core.trial import try_out
 
 MAX_IMPORTED_SEQ = 2**52
 
@@ -40,7 +42,7 @@ async def reset(session: Session) -> None:
 
 async def restore(session: Session, body: bytes, allowance: Allowance = UNLIMITED) -> None:
     """Put an exported state in the place of the stream, damaged or not, or make it one; seq never goes back."""
-    imported = StreamState.from_bytes(body, START)
+    imported = usable(body, session.clock.now() + session.settings.timestamp_allowance_seconds)
     try:
         present = await session.state()
     except UnknownStream:
@@ -53,11 +55,21 @@ async def restore(session: Session, body: bytes, allowance: Allowance = UNLIMITE
         await session.replace(settled(imported, after(present.position), present.detector.next_seq))
 
 
+def usable(body: bytes, latest: float) -> StreamState:
+    """Read an exported state and try it out; InvalidSnapshot if it is of no use, or knows a time after `latest`."""
+    imported = StreamState.from_bytes(body, START)
+    if imported.detector.next_seq > MAX_IMPORTED_SEQ:
+        raise InvalidSnapshot(f"its next seq is above {MAX_IMPORTED_SEQ}")
+    for time in (imported.newest_timestamp, imported.detector.newest_time):
+        if time is not None and not EARLIEST <= time <= latest:
+            raise InvalidSnapshot(f"its newest timestamp, {time!r}, is not from 1990 to {latest!r}")
+    try_out(imported.detector)
+    return imported
+
+
 def settled(imported: StreamState, earliest: Position, next_seq: int) -> StreamState:
     """Give an imported state its place in the log; none of its own samples can be labelled here."""
     detector = imported.detector
-    if detector.next_seq > MAX_IMPORTED_SEQ:
-        raise InvalidSnapshot(f"its next seq is above {MAX_IMPORTED_SEQ}")
     shift = max(0, next_seq - detector.next_seq)
     detector.first_seq, detector.next_seq = detector.first_seq + shift, detector.next_seq + shift
     state = new_state(detector, max(Position(detector.next_seq - 1, 0), earliest))

@@ -158,6 +158,13 @@ def test_a_wrong_layout_is_refused(entry):
         b'{"kind":"k","version":3,"meta":[],"arrays":[]}',
         b'{"kind":"k","version":3,"meta":{},"arrays":{}}',
         b'{"kind":"k","version":' + b"9" * 5000 + b',"meta":{},"arrays":[]}',
+        b'{"kind":"k","version":3.0,"meta":{},"arrays":[]}',
+        b'{"kind":"k","version":3,"meta":{},"meta":{},"arrays":[]}',
+        b'{"kind":"k","version":3,"meta":{"a":{"b":1,"b":1}},"arrays":[]}',
+        b'{"kind":"k","version":3,"meta":{"a":NaN},"arrays":[]}',
+        b'{"kind":"k","version":3,"meta":{"a":-Infinity},"arrays":[]}',
+        b'{"kind":"k","version":3,"meta":{"a":1e999},"arrays":[]}',
+        b'{"kind":"k","version":3,"meta":{},"arrays":[["x","<f8",[0]],["x","<f8",[0]]]}',
     ],
 )
 def test_a_wrong_header_is_refused(header):

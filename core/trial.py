@@ -1,0 +1,78 @@
+"""A trial of a detector that comes from elsewhere: its state can pass every check and still be of no use."""
+
+from typing import Final
+
+import numpy as np
+
+from core.arrays import FloatArray
+from core.config import DetectorConfig
+from core.detector import Detector
+from core.errors import InvalidSnapshot, InvalidState
+from core.kinds import KINDS
+
+ROWS: Final = 64
+GRID: Final = 4
+
+
+def try_out(detector: Detector) -> None:
+    """Raise InvalidSnapshot unless a copy can be read, taught and saved, and says nothing but finite numbers.
+
+    Where numpy would warn, it has failed: a model that has learned all that it holds gives no warning.
+    """
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            _live(Detector.from_bytes(detector.to_bytes()))
+    except InvalidState as error:
+        raise InvalidSnapshot(error.reason) from error
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+        raise InvalidSnapshot(f"it failed when it was tried: {error}") from error
+
+
+def _live(detector: Detector) -> None:
+    rng = np.random.default_rng(0)
+    _read(detector, _samples(detector, rng, ROWS))
+    for _ in range(2):
+        X = _samples(detector, rng, max(detector.samples_needed, ROWS))
+        records = detector.observe(X, np.full(len(X), detector.newest_time or 0.0)).records
+        labels = [i % 3 == 0 for i in range(ROWS)]
+        records = detector.feedback(records[-ROWS:], labels).records
+        detector.feedback(records[: ROWS // 2], [None] * (ROWS // 2))
+        detector = Detector.from_bytes(detector.to_bytes())
+        _read(detector, X)
+
+
+def _read(detector: Detector, X: FloatArray) -> None:
+    """Ask all that can be asked of a model."""
+    if not detector.ready:
+        return
+    said = [detector.score(X), np.array(detector.threshold), np.array(detector.costs().cost)]
+    explained = detector.explain(X)
+    said += [explained.contribution[~np.isnan(X)], explained.expected]
+    for node in detector.describe()["nodes"]:
+        said += [np.array(node["mean"]), np.array(node["covariance"])]
+    if detector.config.n_features > 1:
+        said += detector.density_grid(0, 1, GRID)
+    if not all(np.isfinite(numbers).all() for numbers in said):
+        raise ArithmeticError("it answers with a number that is not finite")
+
+
+def _samples(detector: Detector, rng: np.random.Generator, n: int) -> FloatArray:
+    """Samples (n, m) like those that were learned, some with values missing, one of them far off."""
+    U = rng.normal(size=(n, detector.config.n_features))
+    U[n // 2] *= 1e6
+    nodes = detector.describe()["nodes"]
+    if nodes:
+        U = np.array(nodes[0]["mean"]) + np.sqrt(np.diag(nodes[0]["covariance"])) * U
+    X = _values(U, detector.config)
+    X[::5, 1:2] = np.nan
+    return X
+
+
+def _values(U: FloatArray, config: DetectorConfig) -> FloatArray:
+    """The values (n, m) that features of these kinds can have, near to these coordinates."""
+    kinds = [KINDS[name] for name in config.kinds]
+    most = np.finfo(np.float64).max
+    columns = [
+        kind.nearest(kind.value(np.abs(u) if kind.least >= 0 else u)) for kind, u in zip(kinds, U.T, strict=True)
+    ]
+    return np.clip(np.stack(columns, 1), -most, most)
