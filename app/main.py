@@ -41,6 +41,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     metrics = Metrics(installed_version(), watched=settings.watched_streams, top=settings.metrics_top_streams)
     key_watch = watch_of(settings, keys, clock, metrics)
     store = store or open_store(settings.store, settings.durability)
+    store.refused.tell = lambda cause: metrics.refused_writes[cause].inc()
     registry = Registry(store, settings, clock, metrics)
     quotas, kept = Quotas(store.windows, clock.monotonic), KeptBytes(store, clock.monotonic)
     service = Service(settings, keys, key_watch, quotas, kept, store, registry, metrics)

@@ -40,14 +40,13 @@ SCHEMAS: Final[dict[str, dict[str, Any]]] = {
     field: check.schema for field, check in CHECKS.items() if isinstance(check, OneOf | Whole | Number | Flag)
 } | {
     "n_features": N_FEATURES.schema,
-    "features": {"type": "array", "items": FEATURE, "minItems": 1, "maxItems": MAX_FEATURES},
     "profile": PROFILE.schema,
-    "scaling": {"anyOf": [{"type": "string", "enum": ["auto", "none"]}, AFFINE]},
     "half_life_samples": HALF_LIFE.schema,
     "half_life_seconds": HALF_LIFE.schema,
     "threshold_value": THRESHOLD_VALUE.schema,
     "threshold_range": {"type": "array", "items": DENSITY.schema, "minItems": 2, "maxItems": 2},
 }
+IS_FIXED: Final[dict[str, Any]] = {"properties": {"threshold": {"const": "fixed"}}, "required": ["threshold"]}
 TEXTS: Final = {
     "n_features": "how many features; may be left out beside features",
     "features": "names and kinds of the features; left out: features without names, all gaussian",
@@ -77,23 +76,35 @@ TEXTS: Final = {
 }
 
 
-def config_schema() -> dict[str, Any]:
-    """Every field with type, range, default and meaning; a field that has none by itself may be null."""
+def config_schema(feature: dict[str, Any] = FEATURE, affine: dict[str, Any] = AFFINE) -> dict[str, Any]:
+    """Every field with type, range, default and meaning; a field that has none by itself may be null.
+
+    A document that names schemas gives references to those of a feature and of a scaling by the user.
+    """
+    schemas = SCHEMAS | {
+        "features": {"type": "array", "items": feature, "minItems": 1, "maxItems": MAX_FEATURES},
+        "scaling": {"anyOf": [{"type": "string", "enum": ["auto", "none"]}, affine]},
+    }
     return {
         "type": "object",
         "description": "How a stream is detected; what is left out takes its value from the profile.",
-        "properties": {field.name: _described(field.name, field.default) for field in fields(DetectorConfig)},
+        "properties": {
+            field.name: _described(field.name, schemas[field.name], field.default) for field in fields(DetectorConfig)
+        },
         "additionalProperties": False,
-        "anyOf": [_given("n_features"), _given("features")],
-        "not": {"allOf": [_given("half_life_samples"), _given("half_life_seconds")]},
-        "if": {"properties": {"threshold": {"const": "fixed"}}, "required": ["threshold"]},
-        "then": _given("threshold_value"),
-        "else": {"properties": {"threshold_value": {"type": "null"}}},
+        # no anyOf of the whole, of which generators of clients would make several classes
+        "if": _left_out("features"),
+        "then": _given("n_features"),
+        "dependentSchemas": {
+            "half_life_seconds": {"anyOf": [_left_out("half_life_seconds"), _left_out("half_life_samples")]},
+            "threshold": {"if": IS_FIXED, "then": _given("threshold_value")},
+            "threshold_value": {"anyOf": [_left_out("threshold_value"), IS_FIXED]},
+        },
     }
 
 
-def _described(field: str, default: object) -> dict[str, Any]:
-    schema, text = SCHEMAS[field], TEXTS[field]
+def _described(field: str, schema: dict[str, Any], default: object) -> dict[str, Any]:
+    text = TEXTS[field]
     usual, papers = (PROFILES[profile].get(field) for profile in ("default", "paper"))
     if papers != usual:
         text += f" ({papers} under the profile paper)"
@@ -102,6 +113,10 @@ def _described(field: str, default: object) -> dict[str, Any]:
     default = usual if default is None else default
     known = {} if default is None else {"default": list(default) if isinstance(default, tuple) else default}
     return schema | {"description": text} | known
+
+
+def _left_out(field: str) -> dict[str, Any]:
+    return {"properties": {field: {"type": "null"}}}
 
 
 def _given(field: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Bodies of requests: their kind, their length, their JSON."""
 
-import json
 import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -8,14 +7,32 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
+from app.api.trees import REPEATED, read_tree, repeated_name
+from app.api.wording import plain
 from app.streams.errors import Refused
 
 T = TypeVar("T")
 
+SMALL_BODY_BYTES = 65_536
+SMALL_BODY = "what this path takes"
+QUICK_BYTES = 524_288
+"""A body up to this long is decoded in one piece, which takes 20 ms at most, whatever it holds."""
+
+BOM = b"\xef\xbb\xbf"
+WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
+CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]*)', re.IGNORECASE)
+UTF_8 = {"utf-8", "utf8", "us-ascii"}
+NDJSON_ALIASES = {
+    "application/jsonl": "application/x-ndjson",
+    "application/ndjson": "application/x-ndjson",
+    "application/x-jsonlines": "application/x-ndjson",
+    "application/jsonlines": "application/x-ndjson",
+}
 AT_PATH = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 NAMED_FIELD = re.compile(r"(?:unknown|missing required) field `(?P<name>.*)`", re.DOTALL)
 AT_BYTE = re.compile(r"\(byte (\d+)\)")
 STEP = re.compile(r"\[(\d+)\]|\.([^.\[]+)|\[\.\.\.\]")
+LITERALS = ("NaN", "Infinity", "-Infinity")
 EXCERPT_BYTES = 40
 
 
@@ -36,15 +53,29 @@ class InvalidBody(Refused):
 
 
 def media_type(request: Request, *known: str) -> str:
-    """Give the content type, one of those known; UnsupportedMedia for others, and for compressed bodies."""
+    """Give the content type, one of those known; UnsupportedMedia for others, and for compressed or encoded bodies."""
     encoding = request.headers.get("content-encoding", "identity")
-    if encoding.lower() != "identity":
-        raise UnsupportedMedia("content-encoding", encoding, "left out: bodies are sent uncompressed")
+    if encoding.lower() not in ("identity", ""):
+        raise UnsupportedMedia(
+            "content-encoding", encoding, "left out: compressed bodies are not read, send it as it is"
+        )
     given = request.headers.get("content-type", "")
     media = given.partition(";")[0].strip().lower()
+    media = NDJSON_ALIASES.get(media, media)
     if media not in known:
-        raise UnsupportedMedia("content-type", given, " or ".join(known))
+        raise UnsupportedMedia("content-type", given or None, " or ".join(known))
+    charset = CHARSET.search(given)
+    if charset and charset[1].lower() not in UTF_8:
+        raise UnsupportedMedia(
+            "content-type", given, "of the charset utf-8, which may be left out: send the body in it"
+        )
     return media
+
+
+async def read_small(request: Request) -> bytes:
+    """Read a JSON body of a path that needs no long ones."""
+    media_type(request, "application/json")
+    return without_bom(await read_body(request, SMALL_BODY_BYTES, SMALL_BODY))
 
 
 async def read_body(request: Request, limit: int, setting: str = "ITAN_MAX_BODY_BYTES") -> bytes:
@@ -77,48 +108,74 @@ def too_large(size: int, limit: int, setting: str) -> BodyTooLarge:
     return BodyTooLarge("body", f"{size} bytes or more", f"at most {limit} bytes ({setting})")
 
 
+def without_bom(body: bytes) -> bytes:
+    """Give a body without the mark that some editors and libraries put in front."""
+    return body.removeprefix(BOM)
+
+
 def decode(decoder: msgspec.json.Decoder[T], body: bytes, field: str = "") -> T:
     """Decode JSON into the decoder's type; InvalidJson or InvalidBody says what was wrong where."""
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise invalid_body(str(error), body, field) from error
+        raise invalid_body(str(error), body, field, fields_of(decoder)) from error
     except (ValueError, RecursionError) as error:
         raise invalid_json(error, body, field) from error
 
 
-def invalid_json(error: Exception, body: bytes, field: str) -> InvalidJson:
+def fields_of(decoder: msgspec.json.Decoder[Any]) -> tuple[str, ...]:
+    """Give the fields of the struct that a decoder reads, if it reads one."""
+    return getattr(decoder.type, "__struct_fields__", ())
+
+
+def invalid_json(error: Exception, body: bytes, field: str = "") -> InvalidJson:
     """Say that a body is not JSON, and show the place."""
     found = AT_BYTE.search(str(error))
     start = int(found[1]) if found else max(0, len(body) - EXCERPT_BYTES)
     excerpt = body[start : start + EXCERPT_BYTES].decode(errors="replace")
-    reason = "nested less deep" if isinstance(error, RecursionError) else f"JSON: {error}"
-    return InvalidJson(field or "body", excerpt, reason)
+    return InvalidJson(field or "body", excerpt or None, json_reason(error, body, excerpt))
 
 
-def invalid_body(message: str, body: bytes, field: str) -> InvalidBody:
-    """Say which field has another form than it must."""
+def json_reason(error: Exception, body: bytes, excerpt: str) -> str:
+    """Say what is wrong with JSON."""
+    if isinstance(error, RecursionError):
+        return "nested less deep"
+    if isinstance(error, UnicodeDecodeError) or body.startswith(WIDE_BOMS):
+        return "JSON in UTF-8"
+    if excerpt.startswith(LITERALS):
+        return "valid JSON, which has no NaN and no Infinity: write null where a value is missing"
+    return "valid JSON: " + str(error).removeprefix("JSON is malformed: ")
+
+
+def invalid_body(message: str, body: bytes, field: str, known: tuple[str, ...] = ()) -> InvalidBody:
+    """Say which field has another form than it must; known are the fields of the body itself."""
+    try:
+        tree = read_tree(body) if len(body) <= QUICK_BYTES else f"part of a body of {len(body)} bytes"
+    except (ValueError, RecursionError):
+        tree = None  # what follows an error need not be JSON
+    return invalid_form(message, tree, field, known)
+
+
+def invalid_form(message: str, tree: Any, field: str, known: tuple[str, ...] = ()) -> InvalidBody:
+    """Say which field of a tree has another form than it must."""
     found = AT_PATH.fullmatch(message)
     assert found is not None  # the pattern takes any text
     path, what = found["path"] or "", found["what"]
     named = NAMED_FIELD.search(what)
     inner = path + f".{named['name']}" if named else path
-    return InvalidBody((field + inner).lstrip(".") or "body", value_at(body, inner), what)
+    return InvalidBody((field + inner).lstrip(".") or "body", value_at(tree, inner), plain(what, () if path else known))
 
 
-def value_at(body: bytes, path: str) -> Any:
-    """Give the value at a path such as .samples[0][1], or the innermost one on the way to it."""
-    try:
-        value = msgspec.json.decode(body)
-    except (ValueError, RecursionError):
-        # numbers that no double holds, and what follows an error, cannot be shown
-        return None
+def value_at(tree: Any, path: str) -> Any:
+    """Give the value at a path such as .samples[0][1]; None for what is not there."""
     for index, name in STEP.findall(path):
+        if isinstance(tree, str):
+            return tree  # of a long body nothing but its length is shown
         try:
-            value = value[int(index)] if index else value[name]
+            tree = tree[int(index)] if index else tree[name]
         except (LookupError, TypeError):
-            return None if name else value
-    return value
+            return None
+    return tree
 
 
 def refuse_repeated_names(body: bytes, names: int, texts: Iterable[str] = ()) -> None:
@@ -128,23 +185,22 @@ def refuse_repeated_names(body: bytes, names: int, texts: Iterable[str] = ()) ->
     none was dropped; only otherwise, or where an escape may stand for a colon, the body is read again.
     """
     if b"\\" in body or body.count(b":") != names + "".join(texts).count(":"):
-        read_names(body)
+        checked_tree(body)
 
 
-def read_names(body: bytes) -> None:
-    """Read a body only to find a name that stands twice in one object."""
+def checked_tree(body: bytes) -> Any:
+    """Read a body as it is written; InvalidJson for what is not JSON, and for a name that an object holds twice."""
     try:
-        json.loads(body, object_pairs_hook=refuse_repeated, parse_int=len, parse_float=len)
-    except RecursionError as error:
-        raise invalid_json(error, body, "") from error
-    except UnicodeDecodeError as error:
-        raise invalid_json(error, body, "") from error
-
-
-def refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
-    """Raise InvalidJson if a name stands twice."""
-    seen: set[str] = set()
-    for name, value in pairs:
-        if name in seen:
-            raise InvalidJson(name, value, "given once in its object")
-        seen.add(name)
+        msgspec.json.decode(body)
+    except msgspec.ValidationError:
+        pass  # a number that no double holds
+    except (ValueError, RecursionError) as error:
+        raise invalid_json(error, body) from error
+    try:
+        tree = read_tree(body)
+    except (ValueError, RecursionError) as error:
+        raise invalid_json(error, body) from error
+    if (repeated := repeated_name(tree)) is not None:
+        path, value = repeated
+        raise InvalidJson(path.lstrip("."), value, REPEATED)
+    return tree

@@ -27,7 +27,7 @@ async def post_density(request: Request) -> Response:
     allowance = permitted_samples(request, Scope.READ, stream)
     media_type(request, JSON)
     body = await read_body(request, service.settings.max_body_bytes)
-    points = read_points(body, service.settings.max_batch_samples)
+    points = await read_points(body, service.settings.max_batch_samples)
     async with service.registry.reading(stream) as session:
         values, as_of_seq = await log_density(session, points, allowance)
     return answer({"stream": stream, "as_of_seq": as_of_seq, "log_density": values})
@@ -85,11 +85,10 @@ MODEL_QUERY = {
     **STREAM_QUERY,
     "covariances": ({"type": "boolean", "default": True}, "false: without the covariances and factors of the nodes"),
 }
-FEATURE = {"type": "string", "examples": ["cpu"]}
 GRID_QUERY = {
     **STREAM_QUERY,
-    "x": (FEATURE, "name of a feature, or its number where features have no names"),
-    "y": (FEATURE, "another feature"),
+    "x": ({"type": "string", "examples": ["cpu"]}, "name of a feature, or its number where features have no names"),
+    "y": ({"type": "string", "examples": ["latency_ms"]}, "another feature"),
     "size": (whole(*GRID_SIZES), "points along each axis"),
 }
 

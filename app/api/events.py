@@ -80,8 +80,13 @@ def share_of(settings: Settings, grant: Grant | None) -> Share:
 
 def position_asked_for(request: Request, query: dict[str, str]) -> Position | None:
     """Give the position to go on from: a browser that reconnects says what it got last."""
-    header = request.headers.get("last-event-id")
-    name, text = ("after", query.get("after")) if header is None else ("last-event-id", header)
+    after, header = query.get("after"), request.headers.get("last-event-id")
+    positions = [read_position("after", after), read_position("last-event-id", header)]
+    return positions[header is not None]
+
+
+def read_position(name: str, text: str | None) -> Position | None:
+    """Read a position as events carry it; an empty one is none."""
     if not text:
         return None
     seq, dash, sub = text.partition("-")
@@ -142,7 +147,7 @@ ROUTES = [
             query=QUERY,
             headers={"Last-Event-ID": (POSITION, "as a browser sends it when it connects anew")},
             optional=frozenset({"after"}),
-            answers={200: Answer({EVENTS: {"type": "string", "examples": [SENT]}})},
+            answers={200: Answer({EVENTS: {"examples": [SENT]}})},
             problems=("unknown_stream", "too_many_watchers", "quota_exceeded"),
         ),
     )

@@ -1,5 +1,6 @@
 """POST /feedback: late labels."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -8,16 +9,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.admission import permitted_allowance
-from app.api.bodies import InvalidBody, decode, media_type, read_body, refuse_repeated_names
+from app.api.bodies import InvalidBody, invalid_form, media_type, read_body, refuse_repeated_names, without_bom
+from app.api.columns import Column, read_column, refuse_dropped, refuse_repeated
+from app.api.outlines import FeedbackOutline, decode_short, outline_of
 from app.api.queries import STREAM, flag_in, read_query, stream_in
 from app.api.routing import JSON, Answer, Operation, Route, ref
 from app.api.schemas import FeedbackBody, LabelBody
 from app.api.service import Service, service_of
 from app.security import Scope
 from app.streams.errors import refuse_beyond
+from app.streams.faults import Fault, Faults
 from app.streams.labelling import Labelled, LabelRequest, label
 
 _BODY = msgspec.json.Decoder(FeedbackBody)
+_OUTLINE = msgspec.json.Decoder(FeedbackOutline)
+_LABELS = msgspec.json.Decoder(list[LabelBody])
+_LABEL = msgspec.json.Decoder(LabelBody)
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -31,7 +38,7 @@ async def post_feedback(request: Request) -> Response:
     body = await read_body(request, service.settings.max_body_bytes)
     if not dry_run:
         await allowance.keep(len(body))
-    labels = read_labels(body, service.settings.max_labels)
+    labels = await read_labels(body, service.settings.max_labels)
     labelled = await service.registry.shielded(label_stream(service, stream, labels, dry_run=dry_run))
     return Response(_ENCODER.encode(columns(stream, labels, labelled, dry_run=dry_run)), media_type=JSON)
 
@@ -42,22 +49,66 @@ async def label_stream(service: Service, stream: str, labels: list[LabelRequest]
         return await label(session, labels, dry_run=dry_run)
 
 
-def read_labels(body: bytes, limit: int) -> list[LabelRequest]:
-    """Read {"labels": [{"id" or "seq": ..., "anomaly": ...}]}."""
-    labels = decode(_BODY, body).labels
-    refuse_beyond(limit, len(labels), "labels", "ITAN_MAX_LABELS")
-    names = sum(1 + (given.id is not UNSET) + (given.seq is not UNSET) for given in labels)
-    refuse_repeated_names(body, 1 + names, (given.id for given in labels if given.id is not UNSET))
-    return [label_request(given, f"labels[{i}]") for i, given in enumerate(labels)]
+async def read_labels(body: bytes, limit: int) -> list[LabelRequest]:
+    """Read {"labels": [{"id" or "seq": ..., "anomaly": ...}]}; InvalidBody for all labels that are none."""
+    body = without_bom(body)
+    read, error = decode_short(_BODY, body)
+    if read is None:
+        labels = await read_column(LABELS, (await outline_of(_OUTLINE, body, error)).labels, limit)
+    else:
+        labels = read.labels
+        refuse_beyond(limit, len(labels), "labels", LABELS.setting)
+        refuse_repeated_names(body, 1 + count_fields(labels), ids_of(labels))
+    faults = Faults()
+    for i, given in enumerate(labels):
+        if given.id is UNSET and given.seq is UNSET:
+            faults.add(i, f"labels[{i}]", {"anomaly": given.anomaly}, "an object with id or seq")
+    InvalidBody.for_any(faults)
+    return [label_request(given) for given in labels]
 
 
-def label_request(given: LabelBody, field: str) -> LabelRequest:
-    """Check that a label names its sample."""
+def label_request(given: LabelBody) -> LabelRequest:
+    """Give a label by its id, or else by its seq."""
     if given.id is not UNSET:
         return LabelRequest(given.anomaly, client_id=given.id)
-    if given.seq is not UNSET:
-        return LabelRequest(given.anomaly, seq=given.seq)
-    raise InvalidBody(field, {"anomaly": given.anomaly}, "an object with id or seq")
+    return LabelRequest(given.anomaly, seq=None if given.seq is UNSET else given.seq)
+
+
+def read_all(text: bytes) -> list[LabelBody]:
+    """Read an array of labels; ValueError if one may name a field twice."""
+    labels = _LABELS.decode(text)
+    refuse_dropped(text, count_fields(labels), ids_of(labels))
+    return labels
+
+
+def read_one(text: bytes) -> LabelBody:
+    """Read one label; ValueError if it names a field twice."""
+    given = _LABEL.decode(text)
+    refuse_repeated(text, count_fields([given]), ids_of([given]))
+    return given
+
+
+def count_fields(labels: Iterable[LabelBody]) -> int:
+    """Count the names of fields that labels were read of."""
+    return sum(1 + (given.id is not UNSET) + (given.seq is not UNSET) for given in labels)
+
+
+def ids_of(labels: Iterable[LabelBody]) -> Iterable[str]:
+    """Give the ids of the labels that have one."""
+    return (given.id for given in labels if given.id is not UNSET)
+
+
+def label_fault(tree: Any) -> Fault:
+    """Say what is wrong with a label."""
+    try:
+        msgspec.convert(tree, LabelBody)
+    except msgspec.ValidationError as error:
+        refused = invalid_form(str(error), tree, "", LabelBody.__struct_fields__)
+        return Fault(f".{refused.field}" if refused.field != "body" else "", refused.value, refused.limit)
+    return Fault("", tree, 'a label such as {"seq": 17, "anomaly": true}')
+
+
+LABELS = Column("labels", read_all, read_one, label_fault, InvalidBody, "ITAN_MAX_LABELS")
 
 
 def columns(stream: str, labels: list[LabelRequest], labelled: Labelled, *, dry_run: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """/livez, /readyz and /metrics: for those who watch over the process."""
 
 import asyncio
+from contextlib import suppress
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.requests import Request
@@ -15,6 +16,7 @@ from app.settings import WithoutKey
 from app.storage.base import Cause, Store, StoreUnavailable
 
 CHECK_SECONDS = 2.0
+MEASURE_SECONDS = 0.5
 
 
 async def get_livez(_: Request) -> Response:
@@ -45,18 +47,23 @@ async def health_of(store: Store) -> Health:
     """Ask the store how it is."""
     try:
         async with asyncio.timeout(CHECK_SECONDS):
-            return Health("ready", "available", warnings=await store.check())
+            warnings = await store.check()
     except TimeoutError:
         return Health("ready", "unavailable", f"no answer within {CHECK_SECONDS:g} seconds")
     except StoreUnavailable as error:
         status = "unready" if error.cause is Cause.REPLACED else "ready"
         return Health(status, "unavailable", error.reason)
+    refusal = store.refused.lately()
+    return Health("ready", "refusing" if refusal else "available", refusal, warnings=warnings)
 
 
 async def get_metrics(request: Request) -> Response:
     """Give all metrics: they name streams, so not to a page whose name was led here."""
     service = service_of(request)
     service.keys.refuse_other_host(request)
+    with suppress(StoreUnavailable, TimeoutError):  # what was measured last is told
+        async with asyncio.timeout(MEASURE_SECONDS):
+            service.metrics.note_room(await service.store.room())
     return Response(service.metrics.text(view_of(service, request)), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 

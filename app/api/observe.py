@@ -39,7 +39,7 @@ async def post_observe(request: Request) -> Response:
     if learn:
         await allowance.keep(len(body))
     began = perf_counter()
-    batch = read_batch(media, body, service.settings.max_batch_samples)
+    batch = await read_batch(media, body, service.settings.max_batch_samples)
     if explain:
         batch = replace(batch, explain=True)
     if not learn:

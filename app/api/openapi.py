@@ -11,7 +11,7 @@ from app.api.problems import HTTP_CODES, TABLE
 from app.api.routing import OF_STORE, PROBLEM, SCHEMA_REF, Answer, Contents, Operation, Parameters, Route, ref
 from app.api.schemas import DOCUMENTED
 from app.security import COOKIE, CSRF_HEADER, Scope
-from core.config_schema import config_schema
+from core.config_schema import AFFINE, FEATURE, config_schema
 
 PROBLEMS = {code: (status, title) for status, code, title in TABLE.values()} | {
     code: (status, HTTPStatus(status).phrase) for status, code in HTTP_CODES.items()
@@ -112,6 +112,7 @@ def parameters(described: Operation) -> list[dict[str, Any]]:
             "schema": dict(schema),
             "description": text,
         }
+        | ({"example": schema["examples"][0]} if "examples" in schema else {})
         for place, given in places.items()
         for name, (schema, text) in given.items()
     ]
@@ -207,4 +208,7 @@ def content(schema: Mapping[str, Any]) -> dict[str, Any]:
 def schemas() -> dict[str, Any]:
     """Give the schemas of all bodies, by name."""
     _, found = msgspec.json.schema_components(DOCUMENTED, ref_template=SCHEMA_REF)
-    return dict(sorted((found | {"StreamConfig": config_schema()}).items()))
+    found["LabelBody"] |= {"if": {"not": {"required": ["id"]}}, "then": {"required": ["seq"]}}
+    found |= {"Feature": FEATURE, "AffineScaling": AFFINE}
+    found["StreamConfig"] = config_schema(ref("Feature"), ref("AffineScaling"))
+    return dict(sorted(found.items()))

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import msgspec
 from fastapi import FastAPI
@@ -14,7 +13,7 @@ from app.api.bodies import BodyTooLarge, InvalidBody, InvalidJson, UnsupportedMe
 from app.api.queries import InvalidQuery
 from app.api.refusals import HeadTooLarge, InvalidHttp, TooManyBodies, TooManyConnections, TooSlow
 from app.api.routing import PROBLEM, allowed
-from app.api.schemas import Problem, Scalar, Wrong
+from app.api.schemas import Problem, Wrong
 from app.api.service import service_of
 from app.hosts import UnknownHost
 from app.logs.context import note
@@ -30,8 +29,6 @@ from app.storage.base import (
     TooManyStreams,
 )
 from app.streams.errors import (
-    FIELD_CHARACTERS,
-    Fault,
     IdConflict,
     InvalidIds,
     InvalidSamples,
@@ -48,11 +45,9 @@ from app.streams.errors import (
     TooManyWatchersOfKey,
     UnknownSample,
     UnknownStream,
-    cut,
-    pruned,
-    shown,
 )
 from app.streams.events import UnreadableEvent
+from app.streams.faults import FIELD_CHARACTERS, Fault, cut, scalar
 from core import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
 
 TABLE: dict[type[Exception], tuple[int, str, str]] = {
@@ -122,7 +117,6 @@ STORE_REASONS: dict[type[StoreError], str] = {
 RETRY_AFTER_SECONDS = 1
 FULL_SECONDS = 60
 LIMITS = (TooManyStreams, TooManyWatchers, KeyFull, RateLimited, BeyondRate)
-SHOWN_CHARACTERS = 80
 
 
 def handle_problems(app: FastAPI) -> None:
@@ -161,7 +155,7 @@ async def answer_http(request: Request, error: Exception) -> Response:
         field, value = "method", request.method
         limit = ", ".join(allowed(request.app.router.routes, request.scope))
         headers = {"Allow": limit}
-    document = Problem(f"urn:itan:{code}", error.detail, error.status_code, f"{error.detail}: {shorten(value)!s}", code)
+    document = Problem(f"urn:itan:{code}", error.detail, error.status_code, f"{error.detail}: {scalar(value)!s}", code)
     blame(document, [Fault(field, value, limit)])
     return respond(document, headers)
 
@@ -203,7 +197,7 @@ def in_json(error: Exception) -> Exception:
 
 def blame(document: Problem, faults: Sequence[Fault], n_faults: int = 1) -> None:
     """Name what was wrong where."""
-    document.errors = [Wrong(cut(fault.field, FIELD_CHARACTERS), shorten(fault.value), fault.limit) for fault in faults]
+    document.errors = [Wrong(cut(fault.field, FIELD_CHARACTERS), scalar(fault.value), fault.limit) for fault in faults]
     document.n_errors, first = n_faults, document.errors[0]
     document.field, document.value, document.limit = first.field, first.value, first.limit
 
@@ -211,11 +205,6 @@ def blame(document: Problem, faults: Sequence[Fault], n_faults: int = 1) -> None
 def located(error: InvalidObservation) -> str:
     """Give the field with the row and column that core names apart."""
     return error.field + "".join(f"[{place}]" for place in (error.row, error.column) if place is not None)
-
-
-def shorten(value: object) -> Scalar:
-    """Give a value that may have come from anybody: null, booleans and numbers as they are, the rest as text, cut."""
-    return shown(value) if isinstance(value, list | tuple | dict) else cast(Scalar, pruned(value))
 
 
 def headers_of(status: int, error: Exception) -> dict[str, str]:

@@ -1,119 +1,207 @@
-"""Samples in the three kinds of body that /observe reads."""
+"""Samples in the three kinds of body that /observe reads, and the points of /density."""
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
-from app.api.bodies import InvalidJson, decode, refuse_repeated_names
+from app.api.bodies import json_reason, refuse_repeated_names, without_bom
+from app.api.columns import (
+    IDS,
+    LIMIT_SETTING,
+    POINTS,
+    SAMPLES,
+    SHORT,
+    TIMESTAMPS,
+    Column,
+    Row,
+    count_names,
+    elements,
+    names_of,
+    read_column,
+    read_row,
+    refuse_repeated,
+    refuse_repeated_in,
+)
+from app.api.cutting import ELEMENT_BYTES, PIECE_BYTES
+from app.api.outlines import DensityOutline, ObserveOutline, decode_short, outline_of
 from app.api.routing import BYTES, JSON, NDJSON
+from app.api.row_faults import line_fault
 from app.api.schemas import ArraySample, DensityBody, Moment, NamedSample, ObserveBody, ObserveLine
-from app.streams.errors import InvalidSamples, refuse_beyond
+from app.api.trees import read_tree
+from app.streams.errors import InvalidIds, InvalidSamples, InvalidTimestamps, refuse_beyond
+from app.streams.faults import Faults
 from app.streams.observing import Batch
-from app.streams.samples import ArraySamples, BinarySamples, NamedSamples, Samples
+from app.streams.samples import ArraySamples, BinarySamples, MixedSamples, NamedSamples, Samples
 from app.streams.timestamps import Times
-
-Row = ArraySample | NamedSample
 
 _OBSERVE = msgspec.json.Decoder(ObserveBody)
 _DENSITY = msgspec.json.Decoder(DensityBody)
-_ROW = msgspec.json.Decoder(ArraySample | NamedSample)
 _LINE = msgspec.json.Decoder(ObserveLine)
-_RAW_ROWS = msgspec.json.Decoder(list[msgspec.Raw])
-NO_ROWS = msgspec.Raw(b"[]")
-LIMIT_SETTING = "ITAN_MAX_BATCH_SAMPLES"
+_ROW = msgspec.json.Decoder(ArraySample | NamedSample)
+_OBSERVE_OUTLINE = msgspec.json.Decoder(ObserveOutline)
+_DENSITY_OUTLINE = msgspec.json.Decoder(DensityOutline)
+EXCERPT_BYTES = 80
+SAME_FORM = "of the same form as the first: all arrays or all objects"
+ALL_OR_NONE = "given with every sample or with none"
 
 
-class Outline(msgspec.Struct):
-    """The samples of a body as they are written."""
+class Rows:
+    """Gathers the rows of a batch piece by piece, and what is wrong with those that cannot be taken."""
 
-    samples: msgspec.Raw = NO_ROWS
-    points: msgspec.Raw = NO_ROWS
+    def __init__(self, field: str) -> None:
+        self._field = field
+        self._form: type | None = None
+        self._parts: list[Samples] = []
+        self.faults = Faults()
+
+    def add(self, rows: Sequence[Row], places: Sequence[int]) -> None:
+        """Take the rows at these places."""
+        if not rows:
+            return
+        self._form = form = self._form or type(rows[0])
+        if set(map(type, rows)) != {form}:
+            for row, place in zip(rows, places, strict=True):
+                if type(row) is not form:
+                    self.faults.add(place, f"{self._field}[{place}]", row, SAME_FORM)
+            places = [place for row, place in zip(rows, places, strict=True) if type(row) is form]
+            rows = [row for row in rows if type(row) is form]
+        if rows:
+            self._parts.append(samples_of(rows, self._field, places))
+
+    def samples(self) -> Samples:
+        """Give all that was taken."""
+        if len(self._parts) == 1 and not len(self.faults):
+            return self._parts[0]
+        return MixedSamples(self._parts, self._field, self.faults)
 
 
-_OUTLINE = msgspec.json.Decoder(Outline)
-
-
-def read_batch(media: str, body: bytes, limit: int) -> Batch:
+async def read_batch(media: str, body: bytes, limit: int) -> Batch:
     """Read the samples of a body of that media type; TooMany before far more than the limit are made objects."""
-    if media == JSON:
-        refuse_many_rows(body, limit)
-    elif media == NDJSON:
-        refuse_beyond(limit, body.strip().count(b"\n") + 1, "samples", LIMIT_SETTING)
-    return READERS[media](body)
+    return Batch(BinarySamples(body)) if media == BYTES else await READERS[media](body, limit)
 
 
-def refuse_many_rows(body: bytes, limit: int) -> None:
-    """Raise TooMany for a JSON body of too many rows: a million lists take seconds to make, and all others wait.
-
-    Each row opens a bracket, so a body of few brackets needs no closer look; ids and names may hold brackets too.
-    """
-    if body.count(b"[") + body.count(b"{") > limit:
-        outline = outline_of(body)
-        for rows in (outline.samples, outline.points):
-            refuse_beyond(limit, count_rows(rows), "samples", LIMIT_SETTING)
-
-
-def outline_of(body: bytes) -> Outline:
-    """Find the samples; bodies nested too deep have none, and who decodes them can say where they are."""
-    try:
-        return decode(_OUTLINE, body)
-    except InvalidJson as error:
-        if isinstance(error.__cause__, RecursionError):
-            return Outline()
-        raise
-
-
-def count_rows(rows: msgspec.Raw) -> int:
-    """Count the rows of an array without making them; what is no array of rows holds none."""
-    text = bytes(rows)
-    if b'"' not in text:
-        return text.count(b"[") + text.count(b"{") - 1
-    try:
-        return len(_RAW_ROWS.decode(rows))
-    except msgspec.ValidationError:
-        return 0
-
-
-def read_json(body: bytes) -> Batch:
+async def read_json(body: bytes, limit: int) -> Batch:
     """Read {"samples": [...], "ids": [...], "timestamps": [...]}."""
-    given = decode(_OBSERVE, body)
+    body = without_bom(body)
+    given, error = decode_short(_OBSERVE, body)
+    if given is None:
+        return await read_parts(body, limit, error)
     ids = () if given.ids is UNSET else tuple(client_id or "" for client_id in given.ids)
-    moments = [] if given.timestamps is UNSET else given.timestamps
     own = 1 + (given.ids is not UNSET) + (given.timestamps is not UNSET)
     # times written as text hold colons that the decoded times do not tell: such bodies are read again
     refuse_repeated_names(body, own + count_names(given.samples), [*ids, *names_of(given.samples)])
-    return Batch(samples_of(given.samples, "samples"), ids, None if given.timestamps is UNSET else times_of(moments))
+    times = None if given.timestamps is UNSET else times_of(given.timestamps)
+    return Batch(alike(given.samples, "samples"), ids, times)
 
 
-def read_lines(body: bytes) -> Batch:
+async def read_parts(body: bytes, limit: int, error: msgspec.ValidationError | None) -> Batch:
+    """Read a body that is long, or that has this error, piece by piece; others have their turn between."""
+    outline = await outline_of(_OBSERVE_OUTLINE, body, error)
+    samples = await read_samples(SAMPLES, outline.samples, limit)
+    ids = await read_column(IDS, outline.ids, limit)
+    moments = await read_column(TIMESTAMPS, outline.timestamps, limit)
+    times = None if outline.timestamps is UNSET else times_of(moments)
+    return Batch(samples, tuple(client_id or "" for client_id in ids), times)
+
+
+async def read_points(body: bytes, limit: int) -> Batch:
+    """Read {"points": [...]}."""
+    body = without_bom(body)
+    given, error = decode_short(_DENSITY, body)
+    if given is None:
+        outline = await outline_of(_DENSITY_OUTLINE, body, error)
+        return Batch(await read_samples(POINTS, outline.points, limit))
+    refuse_repeated_names(body, 1 + count_names(given.points), names_of(given.points))
+    return Batch(alike(given.points, "points"))
+
+
+async def read_samples(column: Column, raw: Raw, limit: int) -> Samples:
+    """Read samples piece by piece."""
+    rows = Rows(column.name)
+    async for part, places in elements(column, raw, limit, rows.faults):
+        rows.add(part, places)
+    return rows.samples()
+
+
+async def read_lines(body: bytes, limit: int) -> Batch:
     """Read one sample a line: an array, an object, or {"sample": ..., "id": ..., "timestamp": ...}."""
-    lines = [line for line in body.strip().split(b"\n") if line.strip()]
+    body = without_bom(body).strip()
+    refuse_beyond(limit, body.count(b"\n") + 1, "samples", LIMIT_SETTING)
+    lines = [line for line in body.split(b"\n") if line.strip()]
     if not lines:
-        raise InvalidSamples("samples", "", "at least one line")
-    read = [read_line(line, f"samples[{i}]") for i, line in enumerate(lines)]
-    stamped = [line.timestamp for line in read if line.timestamp is not UNSET]
-    if stamped and len(stamped) < len(read):
-        raise InvalidSamples("timestamp", None, "given with every sample or with none")
+        raise InvalidSamples("samples", [], "at least one line")
+    rows = Rows("samples")
+    faults = {"samples": rows.faults, "ids": Faults(), "timestamps": Faults()}
+    read: list[ObserveLine] = []
+    for part in line_pieces(lines):
+        places, found = read_part(lines, part, faults)
+        rows.add([line.sample for line in found], places)
+        read += found
+        await asyncio.sleep(0)
+    InvalidIds.for_any(faults["ids"])
+    InvalidTimestamps.for_any(faults["timestamps"])
     ids = tuple("" if line.id is UNSET else line.id for line in read)
-    samples = samples_of([line.sample for line in read], "samples")
-    return Batch(samples, ids if any(ids) else (), times_of(stamped) if stamped else None)
+    return Batch(rows.samples(), ids if any(ids) else (), times_in(read))
 
 
-def read_line(line: bytes, field: str) -> ObserveLine:
-    """Read one line of NDJSON."""
-    if wraps_sample(line):
-        read = decode(_LINE, line, field)
-        given = (read.id is not UNSET) + (read.timestamp is not UNSET)
-        texts = [*names_of([read.sample]), "" if read.id is UNSET else read.id]
-        refuse_repeated_names(line, 1 + given + count_names([read.sample]), texts)
-        return read
-    row = decode(_ROW, line, field)
-    refuse_repeated_names(line, count_names([row]), names_of([row]))
-    return ObserveLine(row)
+def line_pieces(lines: Sequence[bytes]) -> Iterator[range]:
+    """Cut lines into pieces that are quick to decode."""
+    first, size = 0, 0
+    for i, line in enumerate(lines):
+        size += len(line)
+        if size >= PIECE_BYTES:
+            yield range(first, i + 1)
+            first, size = i + 1, 0
+    if first < len(lines):
+        yield range(first, len(lines))
+
+
+def read_part(lines: Sequence[bytes], part: range, faults: Mapping[str, Faults]) -> tuple[list[int], list[ObserveLine]]:
+    """Read some lines; give those that can be read, with their places."""
+    places, found = [], []
+    for place in part:
+        try:
+            found.append(read_line(lines[place]))
+            places.append(place)
+        except (ValueError, RecursionError) as error:
+            add_line_fault(faults, place, lines[place], error)
+    return places, found
+
+
+def add_line_fault(faults: Mapping[str, Faults], place: int, line: bytes, error: Exception) -> None:
+    """Add what is wrong with a line."""
+    field = f"samples[{place}]"
+    if len(line) > ELEMENT_BYTES:
+        faults["samples"].add(place, field, f"a line of {len(line)} bytes", SHORT)
+        return
+    try:
+        tree = read_tree(line)
+    except (ValueError, RecursionError) as unread:
+        excerpt = line[:EXCERPT_BYTES].decode(errors="replace")
+        why = unread if isinstance(error, msgspec.ValidationError) else error
+        faults["samples"].add(place, field, excerpt, json_reason(why, line, excerpt))
+        return
+    refuse_repeated_in(tree, field)
+    name, fault = line_fault(tree)
+    faults[name].add(place, f"{name}[{place}]{fault.field}", fault.value, fault.limit)
+
+
+def read_line(line: bytes) -> ObserveLine:
+    """Read one line of NDJSON; ValueError or RecursionError if it is none."""
+    if len(line) > ELEMENT_BYTES:
+        raise ValueError(SHORT)
+    if not wraps_sample(line):
+        return ObserveLine(read_row(line))
+    read = _LINE.decode(line)
+    given = (read.id is not UNSET) + (read.timestamp is not UNSET)
+    texts = [*names_of([read.sample]), "" if read.id is UNSET else read.id]
+    refuse_repeated(line, 1 + given + count_names([read.sample]), texts)
+    return read
 
 
 def wraps_sample(line: bytes) -> bool:
@@ -127,41 +215,33 @@ def wraps_sample(line: bytes) -> bool:
     return False
 
 
-def read_bytes(body: bytes) -> Batch:
-    """Read little-endian float64 rows."""
-    return Batch(BinarySamples(body))
+def times_in(lines: Sequence[ObserveLine]) -> Times | None:
+    """Give the times of all lines, or None if they have none."""
+    stamps = [line.timestamp for line in lines]
+    if all(stamp is UNSET for stamp in stamps):
+        return None
+    if UNSET in stamps:
+        raise InvalidTimestamps(f"timestamps[{stamps.index(UNSET)}]", None, ALL_OR_NONE)
+    return times_of(stamps)
 
 
-READERS: dict[str, Callable[[bytes], Batch]] = {JSON: read_json, NDJSON: read_lines, BYTES: read_bytes}
+READERS: dict[str, Callable[[bytes, int], Awaitable[Batch]]] = {JSON: read_json, NDJSON: read_lines}
 
 
-def read_points(body: bytes, limit: int) -> Batch:
-    """Read {"points": [...]}."""
-    refuse_many_rows(body, limit)
-    points = decode(_DENSITY, body).points
-    refuse_repeated_names(body, 1 + count_names(points), names_of(points))
-    return Batch(samples_of(points, "points"))
+def alike(rows: Sequence[Row], field: str) -> Samples:
+    """Give rows of one request as samples; those of another form than the first are faults."""
+    if len(rows) == 1 or len(set(map(type, rows))) == 1:
+        return samples_of(rows, field, range(len(rows)))
+    gathered = Rows(field)
+    gathered.add(rows, range(len(rows)))
+    return gathered.samples()
 
 
-def count_names(rows: Iterable[Row]) -> int:
-    """Count the names of object samples."""
-    return sum(len(row) for row in rows if isinstance(row, dict))
-
-
-def names_of(rows: Iterable[Row]) -> Iterable[str]:
-    """Give the names of object samples."""
-    return (name for row in rows if isinstance(row, dict) for name in row)
-
-
-def samples_of(rows: Sequence[Row], field: str) -> Samples:
-    """Give arrays or objects as samples; a mixture is refused."""
-    kinds = set(map(type, rows))
-    if len(kinds) > 1:
-        odd = next(i for i, row in enumerate(rows) if type(row) is not type(rows[0]))
-        raise InvalidSamples(f"{field}[{odd}]", rows[odd], "of the same form as the first: all arrays or all objects")
-    if kinds == {dict}:
-        return NamedSamples(cast(Sequence[NamedSample], rows), field)
-    return ArraySamples(cast(Sequence[ArraySample], rows), field)
+def samples_of(rows: Sequence[Row], field: str, places: Sequence[int]) -> Samples:
+    """Give rows of one form as samples."""
+    if isinstance(rows[0], dict):
+        return NamedSamples(cast(Sequence[NamedSample], rows), field, places)
+    return ArraySamples(cast(Sequence[ArraySample], rows), field, places)
 
 
 def times_of(moments: Sequence[Moment | UnsetType]) -> Times:

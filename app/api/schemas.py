@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from app.storage.base import MAX_SEQ
+from app.streams.faults import Scalar
 from app.streams.marks import Mismatches, Rebuilt
 from app.streams.overview import Overview
 from app.streams.repairing import Checked, Repaired
@@ -24,7 +25,6 @@ Seq = Annotated[int, Meta(ge=1, le=MAX_SEQ)]
 AsOfSeq = Annotated[
     int, Meta(description="the newest sample that the answer knows of; another worker may have gone on")
 ]
-Scalar = str | int | float | bool | None
 Moment = (
     Annotated[float, Meta(description="epoch seconds")]
     | Annotated[datetime, Meta(tz=True, description="RFC 3339 with offset", examples=["2026-11-28T08:00:00Z"])]

@@ -4,7 +4,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.bodies import decode, media_type, read_body, read_names
+from app.api.bodies import checked_tree, decode, media_type, read_body, without_bom
 from app.api.queries import read_query
 from app.api.routing import JSON, Answer, Operation, Route, answer, ref
 from app.api.schemas import GrantAnswer, SessionAnswer, SignInBody
@@ -32,9 +32,9 @@ async def post_session(request: Request) -> Response:
     refuse_cross_site(request, Scope.LABEL)
     service = service_of(request)
     media_type(request, JSON)
-    body = await read_body(request, MOST_BYTES, "any key")
+    body = without_bom(await read_body(request, MOST_BYTES, "any key"))
     key = decode(_BODY, body).key
-    read_names(body)
+    checked_tree(body)
     held = service.keys.opened_by(key)
     if not held:
         raise Unauthenticated

@@ -1,13 +1,10 @@
 """/streams: the life of streams."""
 
-from typing import Any
-
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.admission import permitted_allowance
-from app.api.bodies import decode, media_type, read_body, read_names
+from app.api.bodies import InvalidBody, checked_tree, media_type, read_body, read_small
 from app.api.queries import STREAM, flag_in, read_query, whole_in
 from app.api.routing import BYTES, FILE, JSON, OF_STORE, Answer, Operation, Parameters, Route, answer, ref
 from app.api.schemas import StreamEstimate
@@ -22,7 +19,6 @@ from app.streams.overview import Overview, overview
 from app.streams.reading import describe
 from core import DetectorConfig
 
-_CONFIG = msgspec.json.Decoder(dict[str, Any])
 PAGE_SIZES = (1, 1000, 100)
 DETAILED_SIZES = (1, 100, 50)
 
@@ -70,10 +66,9 @@ async def put_stream(request: Request) -> Response:
 async def read_config(request: Request) -> DetectorConfig:
     """Read a body that is a stream's config."""
     read_query(request)
-    media_type(request, JSON)
-    body = await read_body(request, service_of(request).settings.max_body_bytes)
-    given = decode(_CONFIG, body)
-    read_names(body)
+    given = checked_tree(await read_small(request))
+    if not isinstance(given, dict):
+        raise InvalidBody("body", given, 'an object, such as {"n_features": 2}')
     return DetectorConfig.from_dict(given)
 
 

@@ -16,6 +16,7 @@ from app.metrics.known import (
     SAMPLE_OUTCOMES,
     STATUS_CLASSES,
     STORE_ERRORS,
+    WRITE_REFUSALS,
 )
 from app.metrics.metrics import Metrics
 from app.metrics.view import EVERYTHING, NO_NAMES, View
@@ -38,6 +39,7 @@ __all__ = [
     "SAMPLE_OUTCOMES",
     "STATUS_CLASSES",
     "STORE_ERRORS",
+    "WRITE_REFUSALS",
     "Metrics",
     "StreamFigures",
     "View",

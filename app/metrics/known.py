@@ -10,6 +10,7 @@ OBSERVE_STEPS: Final = ("decode", "engine", "append", "encode")
 CELLS: Final = ("tp", "fp", "tn", "fn")
 MISMATCHES: Final = ("version", "other")
 STORE_ERRORS: Final = ("unavailable", "stale", "missing", "corrupt", "elsewhere", OTHER)
+WRITE_REFUSALS: Final = ("unreachable", "full", "read_only", "locked", "failed", "replaced")
 CLOSINGS: Final = ("room", "idle")
 LIMITS: Final = ("max_streams", "max_watchers", "streams", "bytes", "watchers", "requests", "samples")
 CONNECTION_CLOSINGS: Final = (

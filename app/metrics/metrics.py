@@ -19,9 +19,10 @@ from app.metrics.known import (
     SAMPLE_OUTCOMES,
     STATUS_CLASSES,
     STORE_ERRORS,
+    WRITE_REFUSALS,
 )
 from app.metrics.refusals import RefusalsCollector
-from app.metrics.source import Connected, Source
+from app.metrics.source import Connected, Room, Source
 from app.metrics.streams import StreamsCollector
 from app.metrics.view import EVERYTHING, View
 
@@ -123,6 +124,13 @@ class Metrics:
             "store_errors", "requests that failed on the store, by reason", "reason", STORE_ERRORS
         )
 
+        text = "writes of streams that the store refused, whoever asked for them, by cause"
+        self.refused_writes = self._by("store_refused_writes", text, "cause", WRITE_REFUSALS)
+        self._store_used = self._gauge("store_used_bytes", "what is used of the store's disk or of Redis' memory")
+        self._store_limit = self._gauge("store_limit_bytes", "how much of it there is; 0 if no limit is known")
+        self._store_database = self._gauge("store_database_bytes", "size of the SQLite database")
+        self._store_wal = self._gauge("store_wal_bytes", "size of SQLite's write-ahead file")
+
     def _watch_streams(self) -> None:
         self.streams_opened = self._counter("streams_opened", "streams brought into memory")
         self.streams_closed = self._by(
@@ -198,6 +206,13 @@ class Metrics:
         self.memory_budget.set(memory_budget_bytes)
         self.snapshot_due.set(snapshot_due_seconds)
         self._streams.source = source
+
+    def note_room(self, room: Room) -> None:
+        """Note how full the store is."""
+        self._store_used.set(room.used_bytes)
+        self._store_limit.set(room.limit_bytes)
+        self._store_database.set(room.database_bytes)
+        self._store_wal.set(room.wal_bytes)
 
     def watch_connections(self, connections: Connected, most: int, body_budget_bytes: float) -> None:
         """Read this at each scrape."""

@@ -39,6 +39,26 @@ class Source(Protocol):
         """Give the time since this worker got a stream's last sample; since its start, if it got none."""
 
 
+class Room(Protocol):
+    """How full a store is."""
+
+    @property
+    def used_bytes(self) -> int:
+        """Give what is used."""
+
+    @property
+    def limit_bytes(self) -> int:
+        """Give how much there is; 0 if that is not known."""
+
+    @property
+    def database_bytes(self) -> int:
+        """Measure the database's file, if there is one."""
+
+    @property
+    def wal_bytes(self) -> int:
+        """Measure the write-ahead file, if there is one."""
+
+
 class Connected(Protocol):
     """Who holds the connections."""
 

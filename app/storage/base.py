@@ -7,6 +7,8 @@ from typing import Final, NamedTuple, Protocol, Self
 
 from limits.aio.storage import MemoryStorage
 
+from app.storage.room import RefusedWrites, Room
+
 # Lua and JSON clients count in doubles: up to here every whole number is exact in all of them.
 MAX_SEQ = 2**53 - 1
 
@@ -224,6 +226,9 @@ class Store(Protocol):
     def windows(self) -> MemoryStorage:
         """Count what passes in a time, for all processes that use the store."""
 
+    refused: RefusedWrites
+    """Which writes it refused lately."""
+
     @property
     def retries(self) -> int:
         """How often a server was asked again after a failure."""
@@ -236,6 +241,9 @@ class Store(Protocol):
 
     async def check(self) -> list[str]:
         """Make sure that the store answers; return warnings about how it is set up."""
+
+    async def room(self) -> Room:
+        """Measure how full the store is."""
 
     async def acquire(self, stream: str, owner: str, seconds: float, keep_seconds: float = 0.0) -> int:
         """Lease a stream, which need not exist, and give a token higher than all before.

@@ -31,6 +31,7 @@ from app.storage.base import (
     possible_seqs,
     take_page,
 )
+from app.storage.room import RefusedWrites, Room
 
 
 @dataclass(slots=True)
@@ -88,6 +89,7 @@ class MemoryStore:
     def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
         self._monotonic = monotonic
         self.windows = MemoryStorage()
+        self.refused = RefusedWrites()
         self._streams: dict[str, StoredStream] = {}
         self._leases: dict[str, StoredLease] = {}
         self._wanted: dict[str, set[str]] = {}
@@ -98,6 +100,10 @@ class MemoryStore:
 
     async def close(self) -> None:
         """Nothing to give back: what was stored stays until the object goes."""
+
+    async def room(self) -> Room:
+        """Know no limit."""
+        return Room()
 
     async def check(self) -> list[str]:
         """Warn that nothing outlives the process."""

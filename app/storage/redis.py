@@ -36,10 +36,12 @@ from app.storage.base import (
     possible_seqs,
 )
 from app.storage.keys import STREAMS, TYPES, StreamKeys, stream_keys, wanted_key
+from app.storage.noting import adds, replaces
 from app.storage.redis_pipe import Exchange, RedisPipe, Script, read_script, wrap_error, wrap_refusal
-from app.storage.redis_promise import find_faults, waits_for
+from app.storage.redis_promise import find_faults, fullest, waits_for
 from app.storage.redis_servers import Words, servers_of
 from app.storage.redis_windows import RedisWindows
+from app.storage.room import RefusedWrites, Room
 
 # A single lane makes waiting appends share a pipeline; others may be long, so they pass each other.
 APPEND_LANES, APPEND_GROUP = 1, 128
@@ -71,6 +73,7 @@ class RedisStore:
         self._others = RedisPipe(exchange, OTHER_LANES, OTHER_GROUP)
         self._scripts: dict[str, Script] = {}
         self.windows = RedisWindows(self._others)
+        self.refused = RefusedWrites()
 
     @property
     def retries(self) -> int:
@@ -107,6 +110,13 @@ class RedisStore:
         for pipe in (self._appends, self._changes, self._leases, self._others):
             await pipe.close()
         await self._servers.close()
+
+    async def room(self) -> Room:
+        """Measure the fullest primary."""
+        try:
+            return fullest(await self._servers.info("memory"))
+        except Exception as error:
+            raise wrap_error(error) from error
 
     async def check(self) -> list[str]:
         """Ask the servers how they are set up."""
@@ -157,6 +167,7 @@ class RedisStore:
         for call in calls:
             await call
 
+    @adds
     async def create(
         self, stream: str, snapshot: Snapshot, token: int = 0, bounds: Sequence[Bound] = NO_BOUNDS
     ) -> bool:
@@ -168,6 +179,7 @@ class RedisStore:
         _accept(reply, stream, snapshot.position, token)
         return _status(reply) == "ok"
 
+    @adds
     async def append(
         self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
     ) -> None:
@@ -180,6 +192,7 @@ class RedisStore:
         reply = await self._ask(self._appends, "append", stream, *arguments)
         _accept(reply, stream, after, token)
 
+    @replaces
     async def save_snapshot(
         self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
     ) -> None:
@@ -193,12 +206,14 @@ class RedisStore:
         while last.seq >= 0 and _status(await self._run("trim", stream, str(last))) == "more":
             pass
 
+    @replaces
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
         """Go on from a foreign state."""
         check_replace(after, snapshot)
         reply = await self._change("replace", stream, token, str(after), str(snapshot.position), snapshot.body)
         _accept(reply, stream, after, token)
 
+    @replaces
     async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
         """Stand at a snapshot, whatever is there."""
         check_position(snapshot.position)

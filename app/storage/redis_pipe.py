@@ -18,7 +18,7 @@ from redis.exceptions import (
 )
 from redis.exceptions import ConnectionError as DisconnectedError
 
-from app.storage.base import StoreCorrupt, StoreError, StoreUnavailable
+from app.storage.base import Cause, StoreCorrupt, StoreError, StoreUnavailable
 from app.storage.redis_servers import Words
 
 # What a server answers while it cannot serve for now, by the first word.
@@ -40,6 +40,8 @@ PASSING_ERRORS = frozenset(
         "UNKILLABLE",
     )
 )
+# Why it takes no writes, where the word says it.
+CAUSES = {"OOM": Cause.FULL, "READONLY": Cause.READ_ONLY, "MISCONF": Cause.FAILED}
 Exchange = Callable[[Sequence[Words], Sequence[Words]], Awaitable[list[Any]]]
 LUA = Path(__file__).parent / "lua"
 
@@ -139,7 +141,7 @@ def wrap_error(error: Exception) -> Exception:
         return StoreUnavailable(f"Redis: {error or type(error).__name__}")
     code = error.status_code or str(error).partition(" ")[0]
     if code in PASSING_ERRORS:
-        return StoreUnavailable(f"Redis: {code}: {error}")
+        return StoreUnavailable(f"Redis: {code}: {error}", CAUSES.get(code, Cause.UNREACHABLE))
     if code == "WRONGTYPE":
         return StoreCorrupt(None, f"Redis: {error}")
     return StoreError(f"Redis: {error}")

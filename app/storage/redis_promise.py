@@ -1,12 +1,13 @@
 """What a Redis keeps of what it has taken, and how to make sure of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from redis.exceptions import ResponseError
 
 from app.storage.base import Durability, StoreUnavailable
 from app.storage.redis_servers import Info, Servers, Words
+from app.storage.room import Room
 
 
 async def waits_for(servers: Servers, durability: Durability) -> list[Words]:
@@ -38,6 +39,7 @@ def faults_of(info: Info, durability: Durability) -> Iterator[str]:
     policy = info.get("maxmemory_policy", "noeviction")
     if policy.startswith("allkeys"):
         yield f"Redis may evict streams when its memory is full (maxmemory-policy {policy}): set noeviction"
+    yield from room_of(info).warnings("Redis' maxmemory")
     if not info.get("aof_enabled"):
         yield "Redis keeps no append-only file: acknowledged events do not survive its restart (set appendonly yes)"
     if info.get("aof_last_write_status", "ok") != "ok":
@@ -46,6 +48,16 @@ def faults_of(info: Info, durability: Durability) -> Iterator[str]:
         yield "Redis is a replica: it cannot be written to"
     if durability is Durability.REPLICAS and not info.get("connected_slaves"):
         yield "Redis has no replica now: with ITAN_DURABILITY=replicas nothing is acknowledged"
+
+
+def room_of(info: Info) -> Room:
+    """Measure a primary against its maxmemory."""
+    return Room(int(info.get("used_memory", 0)), int(info.get("maxmemory", 0)))
+
+
+def fullest(infos: Sequence[Info]) -> Room:
+    """Give the room of the primary that is the fullest."""
+    return max(map(room_of, infos), key=lambda room: (room.share, room.used_bytes), default=Room())
 
 
 async def fsyncs_first(servers: Servers) -> bool:

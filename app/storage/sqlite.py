@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ from app.storage.base import (
     NO_BOUNDS,
     NO_LABELS,
     Bound,
+    Cause,
     Durability,
     Entry,
     Position,
@@ -34,6 +36,8 @@ from app.storage.base import (
     possible_seqs,
 )
 from app.storage.filelock import FileLock
+from app.storage.noting import adds, replaces
+from app.storage.room import RefusedWrites, Room
 from app.storage.sqlite_watch import Watch
 from app.storage.sqlite_worker import SqliteWorker, cause_of
 
@@ -143,6 +147,7 @@ class SqliteStore(SqliteReader):
         self._synchronous = SYNCHRONOUS[durability]
         self._tokens = count(1)
         self.windows = MemoryStorage()
+        self.refused = RefusedWrites()
         self._lock: FileLock | None = None
         self._looking: asyncio.Task[None] | None = None
         self._writer = SqliteWorker(self._connect_writer, "BEGIN IMMEDIATE")
@@ -154,13 +159,20 @@ class SqliteStore(SqliteReader):
         try:
             ahead.refuse_mismatch(self._path)
             await self._writer.start()
-            await self._writer.run(_touch)
-            await self._purge()
+            await self._begin()
             await self._reader.start()
             self._looking = asyncio.create_task(self._look_around())
         except BaseException:
             await self.close()
             raise
+
+    async def _begin(self) -> None:
+        try:
+            await self._writer.run(_touch)
+            await self._purge()
+        except StoreUnavailable as error:
+            if error.cause not in (Cause.FULL, Cause.FAILED):
+                raise  # what is full can be read, and may have room later
 
     async def close(self) -> None:
         """Finish what waits and give up the file."""
@@ -177,10 +189,18 @@ class SqliteStore(SqliteReader):
     async def check(self) -> list[str]:
         """Begin a write, and warn of a write-ahead file that cannot be reset."""
         await self._writer.run(_touch)
-        size_bytes = self.ahead_bytes()
-        if size_bytes <= LONG_AHEAD_BYTES:
-            return []
-        return [f"the write-ahead file takes {size_bytes >> 20} MiB: is a long reader holding it?"]
+        room = await self.room()
+        warnings = room.warnings(f"the disk of {self._path}")
+        if room.wal_bytes > LONG_AHEAD_BYTES:
+            warnings.append(f"the write-ahead file takes {room.wal_bytes >> 20} MiB: is a long reader holding it?")
+        return warnings
+
+    async def room(self) -> Room:
+        """Measure the files, and the disk or the longest file that the process may write, whichever is fuller."""
+        try:
+            return await asyncio.to_thread(self._measure)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot measure {self._path}: {error.strerror}") from error
 
     def ahead_bytes(self) -> int:
         """Measure the write-ahead file."""
@@ -204,6 +224,7 @@ class SqliteStore(SqliteReader):
     async def release(self, tokens: Mapping[str, int]) -> None:
         """Nothing to end."""
 
+    @adds
     async def create(
         self, stream: str, snapshot: Snapshot, token: int = 0, bounds: Sequence[Bound] = NO_BOUNDS
     ) -> bool:
@@ -211,6 +232,7 @@ class SqliteStore(SqliteReader):
         check_position(snapshot.position)
         return await self._writer.run(partial(verbs.create, stream=stream, snapshot=snapshot, bounds=bounds))
 
+    @adds
     async def append(
         self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
     ) -> None:
@@ -218,6 +240,7 @@ class SqliteStore(SqliteReader):
         check_append(after, entry, labels)
         await self._writer.run(partial(verbs.append, stream=stream, after=after, entry=entry, labels=dict(labels)))
 
+    @replaces
     async def save_snapshot(
         self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
     ) -> None:
@@ -229,12 +252,14 @@ class SqliteStore(SqliteReader):
         while await self._writer.run(partial(verbs.trim, stream=stream, last=last)):
             pass
 
+    @replaces
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
         """Go on from a foreign state."""
         check_replace(after, snapshot)
         await self._writer.run(partial(verbs.replace, stream=stream, after=after, snapshot=snapshot))
         await self._purge_if_possible()
 
+    @replaces
     async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
         """Stand at a snapshot, whatever is there."""
         check_position(snapshot.position)
@@ -246,6 +271,15 @@ class SqliteStore(SqliteReader):
         existed = await self._writer.run(partial(verbs.delete, stream=stream))
         await self._purge_if_possible()
         return existed
+
+    def _measure(self) -> Room:
+        disk = os.statvfs(self._path.parent)
+        size_bytes = disk.f_blocks * disk.f_frsize
+        files = ahead.size_of(self._path), self.ahead_bytes()
+        of_disk = Room(size_bytes - disk.f_bavail * disk.f_frsize, size_bytes, *files)
+        longest, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        of_file = Room(max(files), max(0, longest), *files)  # -1 is no limit
+        return max(of_disk, of_file, key=lambda room: room.share)
 
     async def _look_around(self) -> None:
         """Notice what happens to the files also while nobody writes: what is lost can still be saved then."""
@@ -290,7 +324,9 @@ def set_up(connection: sqlite3.Connection, path: Path, synchronous: str) -> byte
     if _read_number(connection, "user_version") == 0:
         _make_tables(connection)
     connection.execute(verbs.BASES)
-    opening = ahead.expect_any(connection)
+    opening = ahead.new_opening()
+    with suppress(sqlite3.OperationalError):  # a full disk: streams can still be read
+        ahead.expect_any(connection, opening)
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StoreUnavailable("SQLite: no write-ahead log on this file system")

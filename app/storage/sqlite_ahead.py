@@ -78,12 +78,15 @@ def is_ahead(header: bytes) -> bool:
     return int.from_bytes(header[:4]) in MAGIC
 
 
-def expect_any(connection: sqlite3.Connection) -> bytes:
-    """Note a new opening, whose -wal is not known yet, and give its mark."""
-    opening = token_bytes(16)
+def new_opening() -> bytes:
+    """Draw the mark of an opening."""
+    return token_bytes(16)
+
+
+def expect_any(connection: sqlite3.Connection, opening: bytes) -> None:
+    """Note a new opening, whose -wal is not known yet."""
     connection.execute(SCHEMA)
     connection.execute("REPLACE INTO write_ahead (rowid, opening, is_needed, salt) VALUES (1, ?, 0, NULL)", (opening,))
-    return opening
 
 
 def need(connection: sqlite3.Connection, ahead: Path) -> None:

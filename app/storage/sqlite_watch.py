@@ -38,15 +38,21 @@ class Watch:
 
     def begin(self, connection: sqlite3.Connection, opening: bytes) -> None:
         """Note what was opened, and that the database needs its -wal from now on."""
-        self._opening, self._root = opening, 0
+        self._opening, self._root, self._is_marked = opening, 0, False
         self._identity, self._seen = identity(os.fstat(self._descriptor)), (0, 0)
-        self._checkpoint(connection)
+        with suppress(sqlite3.OperationalError):  # a full disk: nothing else is written before this
+            self._mark(connection)
         begun = self._ahead_path.stat()
         self._ahead_identity, self._ahead_bytes = identity(begun), begun.st_size
         self._fault = self._find_fault(connection)
 
     def look(self, connection: sqlite3.Connection) -> None:
-        """Raise StoreUnavailable, which names the file, if what is written would not be found again at the path."""
+        """Raise StoreUnavailable, which names the file, if what is written would not be found again at the path.
+
+        Raises OperationalError as long as the disk has no room for a mark.
+        """
+        if not self._is_marked:
+            self._mark(connection)
         if not self._fault and self._is_as_before():
             return
         fault = self._lasting_fault or self._find_fault(connection)
@@ -66,6 +72,11 @@ class Watch:
             return False
         size_bytes, self._ahead_bytes = self._ahead_bytes, max(self._ahead_bytes, now_ahead.st_size)
         return now_ahead.st_size >= size_bytes
+
+    def _mark(self, connection: sqlite3.Connection) -> None:
+        ahead.expect_any(connection, self._opening)
+        self._checkpoint(connection)
+        self._is_marked = True
 
     def checkpoint_if_due(self, connection: sqlite3.Connection) -> None:
         """Copy what the -wal holds into the database once that is much; it stays longer while somebody reads it."""

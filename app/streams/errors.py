@@ -1,60 +1,12 @@
 """What the streams refuse, each error with the data that a caller needs to say why."""
 
-import json
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Self
 
-from core.errors import shown as core_shown
+from app.streams.faults import Fault, Faults
 
-SHOWN_CHARACTERS = 80
-FIELD_CHARACTERS = 200
 MOST_NAMED = 20
-MOST_ITEMS, MOST_DEPTH = 8, 3
-EXACT = 2**53
-
-
-def shown(value: object) -> str:
-    """Write a value as JSON for an error message, cut to a readable length."""
-    return cut(json.dumps(pruned(value), ensure_ascii=False))
-
-
-def cut(text: str, most: int = SHOWN_CHARACTERS) -> str:
-    """Cut a text to a readable length."""
-    return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def pruned(value: object, depth: int = 0) -> object:
-    """Give the beginning of a value that JSON can hold: what was refused may be megabytes long."""
-    match value:
-        case None | bool():
-            return value
-        case str():
-            return cut(value)
-        case int() if abs(value) < EXACT:
-            return value
-        case float() if math.isfinite(value):
-            return value
-        case list() | tuple() if depth < MOST_DEPTH:
-            return [pruned(item, depth + 1) for item in islice(value, MOST_ITEMS)] + ["..."] * (len(value) > MOST_ITEMS)
-        case dict() if depth < MOST_DEPTH:
-            return {str(name): pruned(item, depth + 1) for name, item in islice(value.items(), MOST_ITEMS)}
-        case _:
-            return core_shown(value, SHOWN_CHARACTERS)
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A field of a request whose value is beyond a limit."""
-
-    field: str
-    value: object
-    limit: str
-
-    def __str__(self) -> str:
-        return f"{cut(self.field, FIELD_CHARACTERS)} is {shown(self.value)}, but must be {self.limit}"
 
 
 class Refused(ValueError):
@@ -81,6 +33,12 @@ class Refused(ValueError):
         refused.faults, refused.n_faults = named, n_faults
         return refused
 
+    @classmethod
+    def for_any(cls, faults: Faults) -> None:
+        """Refuse a request if there are faults."""
+        if len(faults):
+            raise cls.of(faults.by_row().values(), len(faults))
+
 
 class InvalidStreamId(Refused):
     """A stream id of other characters, or too long."""
@@ -105,7 +63,12 @@ class TooMany(Refused):
 def refuse_beyond(limit: int, count: int, field: str, setting: str) -> None:
     """Raise TooMany for more than the setting allows."""
     if count > limit:
-        raise TooMany(field, f"{count} {field}", f"at most {limit} {field} ({setting}) in one request")
+        raise more_than(limit, field, setting)
+
+
+def more_than(limit: int, field: str, setting: str) -> TooMany:
+    """Say that a request holds too many of something; how many need not have been counted."""
+    return TooMany(field, f"more than {limit} {field}", f"at most {limit} {field} ({setting}) in one request")
 
 
 class IdConflict(Refused):

@@ -10,11 +10,12 @@ import numpy.typing as npt
 from app.storage.base import Entry, Position
 from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.counting import count_learned
-from app.streams.errors import Fault, IdConflict, InvalidIds, UnknownStream, refuse_beyond
+from app.streams.errors import IdConflict, InvalidIds, UnknownStream, refuse_beyond
 from app.streams.events import batch_body
 from app.streams.explaining import Explained, explained_in
+from app.streams.faults import Fault
 from app.streams.replaying import newest
-from app.streams.samples import Matrix, Samples, feature_names, refuse_outside
+from app.streams.samples import Matrix, Samples, feature_names
 from app.streams.session import Session
 from app.streams.state import StreamState
 from app.streams.stepping import FIRST_ROWS, observe_slices
@@ -130,8 +131,6 @@ def matrix_of(session: Session, batch: Batch, config: DetectorConfig) -> Matrix:
     n = batch.samples.count(config.n_features)
     refuse_beyond(session.settings.max_batch_samples, n, "samples", "ITAN_MAX_BATCH_SAMPLES")
     X = batch.samples.matrix(config)
-    if config.features is not None and set(config.kinds) != {"gaussian"}:
-        refuse_outside(X, config, batch.samples.field)
     for field, column in (("ids", batch.ids), ("timestamps", batch.timestamps)):
         if column is not None and len(column) not in (0, n):
             raise InvalidIds(field, f"{len(column)} entries", f"as many as the samples, {n}")

@@ -3,7 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from app.streams.errors import Fault, InvalidTimestamps
+from app.streams.errors import InvalidTimestamps
+from app.streams.faults import Fault
 
 EARLIEST = 631_152_000.0  # 1990-01-01T00:00:00Z
 SETTING = "ITAN_TIMESTAMP_ALLOWANCE_SECONDS"

@@ -111,6 +111,14 @@ def add_requests(dashboard: Dashboard) -> None:
             (rate("itan_requests_total", "status_class"), "{{status_class}}"),
             stacked=True,
         ),
+        chart(
+            "Refused by limits",
+            "Requests a second that a limit of the service or of their key refused. max_streams: nobody can create a "
+            "stream any more.",
+            "reqps",
+            (rate("itan_limit_refusals_total", "limit"), "{{limit}}"),
+            stacked=True,
+        ),
         chart("Latency of /observe", "Time to answer, by quantile.", "s", *quantiles),
         chart(
             "p99 by route",
@@ -176,6 +184,26 @@ def add_store(dashboard: Dashboard) -> None:
             "the stream, which is routing. stale: another writer was faster. missing: no such stream.",
             "reqps",
             (rate("itan_store_errors_total", "reason"), "{{reason}}"),
+        ),
+        chart(
+            "How full the store is",
+            "What is used of the SQLite file's disk, or of the fullest Redis' maxmemory. Above 85 % it is time to act.",
+            "percentunit",
+            (f"itan_store_used_bytes{{{HERE}}} / (itan_store_limit_bytes{{{HERE}}} > 0)", "{{instance}}"),
+        ),
+        chart(
+            "Refused writes, by cause",
+            "Writes a second that the store refused. full: a disk or Redis' memory. failed: the disk. replaced: the "
+            "SQLite file was changed beneath the service.",
+            "ops",
+            (rate("itan_store_refused_writes_total", "cause"), "{{cause}}"),
+        ),
+        chart(
+            "SQLite files",
+            "The write-ahead file is copied into the database every 4 MB, unless somebody reads for long.",
+            "bytes",
+            (f"itan_store_database_bytes{{{HERE}}}", "database {{instance}}"),
+            (f"itan_store_wal_bytes{{{HERE}}}", "write-ahead file {{instance}}"),
         ),
         chart(
             "Retries and setbacks",

@@ -13,9 +13,10 @@ from app.metrics import (
     SAMPLE_OUTCOMES,
     STATUS_CLASSES,
     STORE_ERRORS,
+    WRITE_REFUSALS,
 )
 from app.storage import open_store
-from app.storage.base import Entry, Position, StoreUnavailable
+from app.storage.base import Cause, Entry, Position, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.labelling import OUTCOMES
 from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
@@ -31,12 +32,15 @@ async def lines_of(service):
 
 async def test_everything_is_there_at_zero_from_the_start(service):
     assert LABEL_OUTCOMES == OUTCOMES
+    assert tuple(Cause) == WRITE_REFUSALS
     for outcome in LABEL_OUTCOMES:
         assert await service.metric("itan_labels_total", outcome=outcome) == 0
     for outcome in SAMPLE_OUTCOMES:
         assert await service.metric("itan_samples_total", outcome=outcome) == 0
     for reason in STORE_ERRORS:
         assert await service.metric("itan_store_errors_total", reason=reason) == 0
+    for cause in WRITE_REFUSALS:
+        assert await service.metric("itan_store_refused_writes_total", cause=cause) == 0
     for status in STATUS_CLASSES:
         assert await service.metric("itan_requests_total", route="/observe", method="POST", status_class=status) == 0
     for reason in MISMATCHES:

@@ -18,7 +18,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from app.security.grants import digest_of
 from app.security.quotas import wait_seconds
-from app.storage.base import StoreUnavailable
+from app.storage.base import StoreUnavailable, StreamNotFound
 from app.storage.memory import MemoryStore
 from app.streams import observing as module
 from tests.app.harness import NOW, DisturbedStore, FakeClock, Service, blobs, raising
@@ -163,6 +163,18 @@ async def test_a_key_that_has_used_up_its_rate_is_refused_before_its_body_is_rea
         del store.windows.acquire_sliding_window_entry
         clock.advance(120)
         await service.refused("POST", "/observe?stream=ci-1", 400, "invalid_json", **body)
+
+
+async def test_a_key_that_has_used_up_its_requests_is_refused_from_memory(running):
+    store = MemoryStore()
+    async with running(requests="1/minute", store=store) as service:
+        found = [(await service.http.get("/streams", headers=CI)).status_code for _ in range(2)]
+        assert found == [200, 429]
+        asked = []
+        store.windows.acquire_sliding_window_entry = lambda *given: asked.append(given)
+        await service.refused("GET", "/streams", 429, "rate_limited", headers=CI)
+        assert not asked
+        del store.windows.acquire_sliding_window_entry
 
 
 async def test_a_key_gets_so_many_requests_in_a_time(running, clock):
@@ -311,9 +323,11 @@ async def test_what_is_there_at_the_start_is_measured_before_anything_is_kept(ru
     store = MemoryStore()
     async with running(store=store) as service:
         await service.accepted(**observing(1000, "ci-"))
+        await service.accepted(**observing(1, "ci-2"))
         await service.accepted(**observing(1000, "ci.1", OPS))
-    size = await store.size("ci-")
-    async with running(store=store, bytes=size.log_bytes + size.snapshot_bytes + 150) as service:
+    sizes = [await store.size(name) for name in ("ci-", "ci-2")]
+    there = sum(size.log_bytes + size.snapshot_bytes for size in sizes)
+    async with running(store=store, bytes=there + 150) as service:
         statuses = [service.http.request(**rest(observing(1, "ci-"))) for _ in range(20)]
         found = [answer.status_code for answer in await asyncio.gather(*statuses)]
         assert 0 < found.count(200) < 20
@@ -338,6 +352,22 @@ async def test_measuring_takes_a_small_part_of_the_time_and_no_fault_of_the_stor
         await service.accepted(**observing(1))
         await measured(service)
         assert figures["ci-*"].size_bytes > 0
+
+
+async def test_what_comes_while_it_is_measured_counts(running, clock):
+    store = DisturbedStore(MemoryStore())
+    async with running(store=store, bytes=100_000) as service:
+        await service.accepted(**observing(1))
+        clock.advance(61)
+        go_on = asyncio.Event()
+        store.before["streams"] = go_on.wait
+        await service.accepted(**observing(1))
+        before = len(json.dumps({"samples": blobs(900).tolist()}))
+        await service.accepted(**observing(900))
+        go_on.set()
+        store.before["size"] = raising(StreamNotFound("gone"))
+        await measured(service)
+        assert service.app.state.service.kept._figures["ci-*"].size_bytes > 0.9 * before
 
 
 # watchers

@@ -324,6 +324,28 @@ async def test_a_full_disk_still_checkpoints(store, path, monkeypatch):
     assert store.ahead_bytes() < 100_000
 
 
+async def test_a_store_that_is_opened_on_a_full_disk_is_read_and_heals(store, path, monkeypatch):
+    await append(store, 1)
+    await store.close()
+
+    def fail(*_: object) -> None:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    with monkeypatch.context() as full:
+        full.setattr("app.storage.sqlite_ahead.expect_any", fail)
+        await store.open()
+        assert (await store.size("s")).log_entries == 1
+        for write in (append(store, 2), store.check()):
+            with pytest.raises(StoreUnavailable) as caught:
+                await write
+            assert caught.value.cause is Cause.FULL
+    await append(store, 2)
+    assert read_need(path).is_needed
+    assert await store.check() == []
+
+
 async def test_a_file_of_an_earlier_version_is_taken_over(store, path):
     await append(store, 1)
     await store.close()

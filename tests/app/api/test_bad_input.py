@@ -11,6 +11,7 @@ from tests.app.harness import NOW, Service, blobs
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
 BYTES = {"Content-Type": "application/octet-stream"}
+PROBLEM = ("type", "title", "status", "detail", "code", "field", "value", "limit", "errors", "n_errors")
 DEEP = "[" * 20_000 + "]" * 20_000
 DIGITS = "9" * 5_000
 
@@ -89,7 +90,7 @@ LABELS = {
     "no anomaly": ('[{"seq": 1}]', "labels[0].anomaly"),
     "neither id nor seq": ('[{"seq": 1, "anomaly": true}, {"anomaly": true}]', "labels[1]"),
     "unknown field": ('[{"seq": 1, "anomaly": true, "lable": 1}]', "labels[0].lable"),
-    "a field twice": ('[{"seq": 1, "anomaly": true, "anomaly": false}]', "anomaly"),
+    "a field twice": ('[{"seq": 1, "anomaly": true, "anomaly": false}]', "labels[0].anomaly"),
     "no labels": ("[]", "labels"),
     "bare seqs": ("[1]", "labels[0]"),
     "an id of 100 kB": ('[{"id": "%s", "anomaly": true}]' % ("x" * 100_000), "labels[0].id"),
@@ -121,6 +122,29 @@ async def ready(service):
     return service
 
 
+def check_problem(problem):
+    """Hold a problem document to its one shape: scalars only, and the first of the errors named above."""
+    assert set(problem) == {*PROBLEM}, problem
+    assert problem["type"] == "urn:itan:" + problem["code"]
+    assert problem["n_errors"] >= len(problem["errors"]) >= 1
+    assert len(problem["errors"]) == min(problem["n_errors"], 20)
+    first = problem["errors"][0]
+    assert first == {name: problem[name] for name in ("field", "value", "limit")}
+    if "but must be" in problem["detail"]:
+        more = problem["n_errors"] - 1
+        assert problem["detail"].endswith(f"(and {more} more: see errors)" if more else first["limit"]), problem
+    for error in problem["errors"]:
+        assert list(error) == ["field", "value", "limit"]
+        assert error["field"]
+        assert len(error["field"]) <= 200
+        assert error["value"] is None or isinstance(error["value"], str | int | float)
+        assert len(str(error["value"])) <= 80
+        assert error["limit"]
+        for odd in ("Expected `", "None", "True", "False", "[...]"):
+            assert odd not in error["limit"].replace("[...]}", "") + error["field"], problem
+    assert len({error["field"] for error in problem["errors"]}) == len(problem["errors"])
+
+
 async def refused(service: Service, method: str, path: str, field: str | None = None, **given) -> dict:
     """Send what must be refused; check the document, and that both streams are as they were."""
     before = [await service.export("s"), await service.export("named"), await service.accepted("GET", "/streams")]
@@ -129,9 +153,8 @@ async def refused(service: Service, method: str, path: str, field: str | None = 
     problem = answer.json()
     assert 400 <= answer.status_code < 500, answer.text[:500]
     assert answer.headers["content-type"] == "application/problem+json"
-    assert {"type", "title", "status", "detail", "code", "field", "value", "limit"} <= set(problem), problem
-    assert len(str(problem["value"])) <= 80
-    assert len(answer.content) < 2_000
+    check_problem(problem)
+    assert len(answer.content) < 12_000
     if field is not None:
         assert problem["field"] == field, problem
     after = [await service.export("s"), await service.export("named"), await service.accepted("GET", "/streams")]

@@ -1,3 +1,4 @@
+import asyncio
 import json
 
 import msgspec
@@ -7,11 +8,17 @@ from hypothesis import strategies as st
 
 from app.api.bodies import InvalidJson, decode, invalid_body, refuse_repeated_names, value_at
 from app.api.feedback import read_labels
-from app.api.sample_bodies import read_batch, read_json, read_lines
+from app.api.sample_bodies import read_batch
 from app.api.schemas import ObserveBody
+from app.api.trees import read_tree
 from core import DetectorConfig
 
+JSON, NDJSON = "application/json", "application/x-ndjson"
 NAMES = st.text(st.sampled_from('ab:"\\\u00e9 ,{}[]'), min_size=1, max_size=4)
+
+
+def read(body: bytes, media: str = JSON):
+    return asyncio.run(read_batch(media, body, 100))
 
 
 def encoded(name: str, *, escaped: bool) -> str:
@@ -25,58 +32,57 @@ def test_a_repeated_name_is_refused_and_no_other(pairs, ids):
     body = f'{{"samples": [{row}], "ids": [{json.dumps(ids[0])}]}}'.encode()
     names = [name for name, _ in pairs]
     if len(set(names)) == len(names):
-        batch = read_json(body)
+        batch = read(body)
         assert batch.samples.matrix(DetectorConfig(features=batch.samples.config("s").features)).shape == (
             1,
             len(names),
         )
     else:
         with pytest.raises(InvalidJson, match="given once"):
-            read_json(body)
+            read(body)
 
 
-@pytest.mark.parametrize("media", ["application/json", "application/x-ndjson"])
+@pytest.mark.parametrize("media", [JSON, NDJSON])
 def test_the_second_of_two_rows_is_looked_at_too(media):
     rows = '{"a": 1, "b": 2}', '{"a": 1, "a": 2, "b": 3}'
-    body = f'{{"samples": [{", ".join(rows)}]}}' if media == "application/json" else "\n".join(rows)
+    body = f'{{"samples": [{", ".join(rows)}]}}' if media == JSON else "\n".join(rows)
     with pytest.raises(InvalidJson):
-        read_batch(media, body.encode(), 10)
+        read(body.encode(), media)
 
 
 def test_colons_in_texts_are_not_taken_for_names():
     body = b'{"samples": [[1], [2]], "ids": ["10:20:30", "::"], "timestamps": ["2026-01-01T00:00:00+01:00", 1.0]}'
-    assert read_json(body).ids == ("10:20:30", "::")
+    assert read(body).ids == ("10:20:30", "::")
     with pytest.raises(InvalidJson):
-        read_json(body.replace(b'{"samples"', b'{"ids": ["a"], "samples"'))
+        read(body.replace(b'{"samples"', b'{"ids": ["a"], "samples"'))
 
 
 def test_an_escaped_colon_does_not_hide_a_repeated_name():
     body = b'{"samples": [[1]], "ids": ["\\u003a"], "ids": ["\\u003a"]}'
     with pytest.raises(InvalidJson):
-        read_json(body)
+        read(body)
     with pytest.raises(InvalidJson):
-        read_labels(b'{"labels": [{"id": "\\u003a", "anomaly": true, "anomaly": false}]}', 10)
+        asyncio.run(read_labels(b'{"labels": [{"id": "\\u003a", "anomaly": true, "anomaly": false}]}', 10))
 
 
 def test_arrays_are_read_once(monkeypatch):
     def read_again(*_: object, **__: object) -> None:
         raise AssertionError("the body was read again")
 
-    monkeypatch.setattr("app.api.bodies.json.loads", read_again)
-    read_json(b'{"samples": [[1, 2], [3, null]], "ids": ["a:1", "b"]}')
-    read_json(b'{"samples": [{"a:b": 1}, {"a:b": 2}]}')
-    read_lines(b'[1, 2]\n{"sample": [1, 2], "id": "a:b"}')
+    monkeypatch.setattr("app.api.trees.json.loads", read_again)
+    read(b'{"samples": [[1, 2], [3, null]], "ids": ["a:1", "b"]}')
+    read(b'{"samples": [{"a:b": 1}, {"a:b": 2}]}')
+    read(b'[1, 2]\n{"sample": [1, 2], "id": "a:b"}', NDJSON)
     refuse_repeated_names(b'{"a": 1}', 1)
 
 
 def test_the_refused_value_is_found_by_its_path():
-    body = b'{"samples": [[1], ["x"]], "a": {"b": [true]}}'
-    assert value_at(body, ".samples[1][0]") == "x"
-    assert value_at(body, ".a.b[0]") is True
-    assert value_at(body, ".nothing") is None
-    assert value_at(body, ".samples[9]") == [[1], ["x"]]
-    assert value_at(b"[1e999]", "[0]") is None
-    assert value_at(b'{"samples": [{"x": true}]}', ".samples[0][...]") == {"x": True}
+    tree = read_tree(b'{"samples": [[1], ["x"]], "a": {"b": [true]}, "long": 1e999}')
+    assert value_at(tree, ".samples[1][0]") == "x"
+    assert value_at(tree, ".a.b[0]") is True
+    assert value_at(tree, ".nothing") is None
+    assert value_at(tree, ".samples[9]") is None
+    assert repr(value_at(tree, ".long")) == "1e999"
 
 
 def test_a_message_of_any_form_becomes_a_problem():

@@ -71,6 +71,23 @@ async def test_not_ready_once_the_files_of_the_store_are_others():
         del store.before["*"]
 
 
+async def test_writes_that_were_refused_are_told_until_one_is_kept(service):
+    service.store.refused.note("full", "SQLite: database or disk is full")
+    ready = await service.accepted("GET", "/readyz")
+    assert (ready["status"], ready["store"]) == ("ready", "refusing")
+    assert ready["reason"].endswith("none was kept since: SQLite: database or disk is full")
+    assert await service.metric("itan_store_refused_writes_total", cause="full") == 1
+    service.store.refused.note_kept()
+    assert (await service.accepted("GET", "/readyz"))["store"] == "available"
+
+
+async def test_a_store_that_cannot_be_measured_does_not_end_the_scrape():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        store.before["room"] = raising(StoreUnavailable("gone"))
+        assert await service.metric("itan_store_used_bytes") == 0
+
+
 async def test_not_ready_while_shutting_down(service):
     service.app.state.service.is_stopping = True
     answer = await service.http.get("/readyz")

@@ -88,7 +88,7 @@ async def refuse_some(log: Log, **settings: Any) -> list[dict[str, Any]]:
 async def test_a_refusal_says_why_and_not_what_was_sent(log: Log) -> None:
     lines = await refuse_some(log)
     assert [(line["problem"], line["level"]) for line in lines] == [
-        ("invalid_body", "info"),
+        ("invalid_samples", "info"),
         ("invalid_ids", "info"),
         ("invalid_body", "info"),
         ("invalid_stream_id", "info"),

@@ -67,7 +67,7 @@ async def test_an_old_log_with_stamps_ahead_still_opens_and_refuses_nobody():
     async with Service(service.store, clock) as again:
         described = await again.accepted("GET", "/streams/s")
         assert described["newest_timestamp"] == NOW + 82_800
-        assert described["replay_mismatches"] == {"version": 0, "other": 0}
+        assert described["replay_mismatches"]["version"] == described["replay_mismatches"]["other"] == 0
         await again.observe([[0.0, 0.0]] * 2, timestamps=[NOW - 3_600, NOW])
 
 

@@ -1,0 +1,81 @@
+"""Cuts a long JSON array into pieces that are quick to decode, without decoding it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+PIECE_BYTES, PIECE_ELEMENTS = 65_536, 4_096
+ELEMENT_BYTES = 262_144
+"""No element may be longer: 256 features with names of 128 characters take less."""
+MOST_AT_ONCE = 100_000
+
+# an array or object of strings and whatever is no bracket, a string, or a number or literal; where it ends is sure only
+# in valid JSON
+ELEMENT = re.compile(
+    rb"""\s*+(?:[\[{](?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+[\]}]|"(?:[^"\\]++|\\.)*+"|[^\s,"\[\]{}]++)\s*+""",
+    re.DOTALL,
+)
+COMMA, END = b",]"
+_RAWS = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some elements of an array that follow each other, and the place of the first."""
+
+    first: int
+    elements: list[bytes]
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+    def array(self) -> bytes:
+        """Give the elements as an array."""
+        return b"[" + b",".join(self.elements) + b"]"
+
+
+class TooLong(ValueError):
+    """An element is too long, or one of very many and nested."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__(place)
+        self.place = place
+
+
+def cut(array: bytes) -> Iterator[Piece]:
+    """Give the elements of a valid JSON array in pieces, or raise TooLong."""
+    first, elements, size = 0, list[bytes](), 0
+    for element in elements_of(array):
+        elements.append(element)
+        size += len(element)
+        if size >= PIECE_BYTES or len(elements) == PIECE_ELEMENTS:
+            yield Piece(first, elements)
+            first, elements, size = first + len(elements), [], 0
+    if elements:
+        yield Piece(first, elements)
+
+
+def elements_of(array: bytes) -> Iterator[bytes]:
+    """Give the elements one by one; of very many, only flat ones can be told apart."""
+    return counted(array) if array.count(b",") <= MOST_AT_ONCE else found_in(array)
+
+
+def counted(array: bytes) -> Iterator[bytes]:
+    """Give the elements of an array of not too many."""
+    for place, element in enumerate(_RAWS.decode(array)):
+        if len(memoryview(element)) > ELEMENT_BYTES:
+            raise TooLong(place)
+        yield bytes(element)
+
+
+def found_in(array: bytes) -> Iterator[bytes]:
+    """Find the elements one by one, and no more than are asked for."""
+    n, position = 0, 1
+    while array[position - 1] != END:
+        found = ELEMENT.match(array, position, position + ELEMENT_BYTES)
+        if found is None or array[found.end()] not in (COMMA, END):
+            raise TooLong(n)
+        yield found[0]
+        n, position = n + 1, found.end() + 1

@@ -1,0 +1,69 @@
+"""JSON read so that nothing is lost: names that stand twice in an object, and numbers that no double holds."""
+
+import json
+import math
+from typing import Any
+
+Place = tuple[str, Any]
+REPEATED = "given once in its object"
+
+
+class Object(dict[str, Any]):
+    """An object, and the first of its names that stands twice; its value is the last one given."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.repeated = None if len(self) == len(pairs) else first_repeated(pairs)
+
+
+class Unheld:
+    """A number that no double holds, as it was written."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def first_repeated(pairs: list[tuple[str, Any]]) -> str | None:
+    """Give the first name that stands twice."""
+    seen: set[str] = set()
+    return next((name for name, _ in pairs if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+
+
+def read_tree(text: bytes) -> Any:
+    """Read JSON; ValueError or RecursionError if it is none, or is nested too deep."""
+    return json.loads(text.decode(), object_pairs_hook=Object, parse_int=whole, parse_float=number)
+
+
+def whole(text: str) -> int | Unheld:
+    """Read a whole number."""
+    return Unheld(text) if math.isinf(float(text)) else int(text)
+
+
+def number(text: str) -> float | Unheld:
+    """Read a number."""
+    value = float(text)
+    return Unheld(text) if math.isinf(value) else value
+
+
+def repeated_name(tree: Any) -> Place | None:
+    """Give the path of the first name that stands twice in its object, and its last value."""
+    waiting = [("", tree)]
+    while waiting:
+        path, node = waiting.pop()
+        if isinstance(node, Object) and node.repeated is not None:
+            return f"{path}.{node.repeated}", node[node.repeated]
+        waiting += reversed(inner(path, node))
+    return None
+
+
+def inner(path: str, node: Any) -> list[Place]:
+    """Give the arrays and objects right inside of a value."""
+    match node:
+        case dict():
+            return [(f"{path}.{name}", value) for name, value in node.items() if isinstance(value, list | dict)]
+        case list():
+            return [(f"{path}[{i}]", value) for i, value in enumerate(node) if isinstance(value, list | dict)]
+    return []
