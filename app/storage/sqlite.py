@@ -302,6 +302,7 @@ class SqliteStore(SqliteReader):
         watch = Watch(self._path, self._lock.descriptor)
         try:
             watch.begin(connection, set_up(connection, self._path, self._synchronous))
+            connection.executescript(verbs.CENSUS)
         except BaseException:
             connection.close()
             raise
@@ -322,7 +323,7 @@ def set_up(connection: sqlite3.Connection, path: Path, synchronous: str) -> byte
             # what is noted now must not itself depend on a write-ahead file
             connection.execute("PRAGMA journal_mode = DELETE")
     if _read_number(connection, "user_version") == 0:
-        _make_tables(connection)
+        make_tables(connection)
     connection.execute(verbs.BASES)
     opening = ahead.new_opening()
     with suppress(sqlite3.OperationalError):  # a full disk: streams can still be read
@@ -333,11 +334,11 @@ def set_up(connection: sqlite3.Connection, path: Path, synchronous: str) -> byte
     connection.execute(f"PRAGMA synchronous = {synchronous}")
     connection.execute("PRAGMA wal_autocheckpoint = 0")  # the watch does it
     connection.execute("PRAGMA journal_size_limit = 0")  # its size then tells what it holds
-    connection.executescript(verbs.CENSUS)
     return opening
 
 
-def _make_tables(connection: sqlite3.Connection) -> None:
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables of a new store."""
     connection.executescript(
         f"BEGIN IMMEDIATE; {verbs.SCHEMA} PRAGMA application_id = {APPLICATION_ID}; "
         f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"

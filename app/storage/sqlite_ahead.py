@@ -11,6 +11,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 from secrets import token_bytes
+from time import sleep
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -22,6 +23,7 @@ HEADER_BYTES = 32
 SALTS = 1 << 32
 # Others may have begun the -wal anew too: each `PRAGMA wal_checkpoint(TRUNCATE)` in a shell does.
 MOST_RESTARTS = 16
+SETTLE_SECONDS = 0.2
 
 
 class Need(NamedTuple):
@@ -43,16 +45,23 @@ def size_of(path: Path) -> int:
 
 def refuse_mismatch(path: Path) -> None:
     """Raise StoreCorrupt for a database and a -wal that do not belong together; SQLite must not have opened them."""
+    if find_mismatch(path):
+        sleep(SETTLE_SECONDS)
+        if mismatch := find_mismatch(path):
+            raise StoreCorrupt(None, mismatch)
+
+
+def find_mismatch(path: Path) -> str:
+    """Say why a database and a -wal do not belong together; a service that is just closing them may look so."""
     ahead = ahead_of(path)
     if size_of(path) == 0 and size_of(ahead) > 0:
-        raise StoreCorrupt(None, f"{path} is missing or empty, but there is {ahead}: put back the file it belongs to")
+        return f"{path} is missing or empty, but there is {ahead}: put back the file it belongs to"
     need, salt = read_need(path), read_salt(ahead)
     if need.is_needed and salt is None:
-        raise StoreCorrupt(
-            None, f"{ahead} is missing or empty, and {path} alone lacks what was written last: put both files back"
-        )
+        return f"{ahead} is missing or empty, and {path} alone lacks what was written last: put both files back"
     if None not in (need.salt, salt) and (salt - need.salt) % SALTS > MOST_RESTARTS:  # type: ignore[operator]
-        raise StoreCorrupt(None, f"{ahead} was written for another file than {path}: put back the one it belongs to")
+        return f"{ahead} was written for another file than {path}: put back the one it belongs to"
+    return ""
 
 
 def read_need(path: Path) -> Need:

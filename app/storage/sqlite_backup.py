@@ -7,8 +7,9 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from app.storage import sqlite_verbs as verbs
 from app.storage.base import StoreCorrupt, StoreError
-from app.storage.sqlite import SqliteReader
+from app.storage.sqlite import SqliteReader, SqliteStore, make_tables
 
 # Not that of a store: a service would change it.
 BACKUP_ID = int.from_bytes(b"itab")
@@ -44,6 +45,18 @@ class BackupReader(SqliteReader):
         return await self._reader.run(lambda connection: dict(connection.execute("SELECT name, value FROM about")))
 
 
+class BackupWriter(SqliteStore):
+    """Writes the streams of a backup, also to a network's disk, where there can be no write-ahead file."""
+
+    def _connect_writer(self) -> sqlite3.Connection:
+        connection = self._connect("rwc")
+        make_tables(connection)
+        connection.executescript(verbs.CENSUS)
+        connection.execute("PRAGMA journal_mode = MEMORY")
+        connection.execute("PRAGMA synchronous = OFF")  # what a crash leaves is no backup
+        return connection
+
+
 class BareReader(SqliteReader):
     """Reads the database of a store without its -wal, as far as it goes."""
 
@@ -68,7 +81,6 @@ def is_backup(path: Path) -> bool:
 def seal(path: Path, digests: Mapping[str, bytes], about: Mapping[str, object]) -> None:
     """Make a backup of a store that is closed, and make sure that it is on the disk."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")
         connection.executescript(f"BEGIN; {SCHEMA}")
         connection.executemany("INSERT INTO digests VALUES (?, ?)", digests.items())
         connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())

@@ -42,6 +42,8 @@ class Watch:
         self._identity, self._seen = identity(os.fstat(self._descriptor)), (0, 0)
         with suppress(sqlite3.OperationalError):  # a full disk: nothing else is written before this
             self._mark(connection)
+        # where nothing could be written, this opens the -wal
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         begun = self._ahead_path.stat()
         self._ahead_identity, self._ahead_bytes = identity(begun), begun.st_size
         self._fault = self._find_fault(connection)

@@ -13,8 +13,8 @@ from typing import TypeVar
 from app.build import BUILD
 from app.storage.base import Store, StoreCorrupt, StoreError, StoreUnavailable
 from app.storage.filelock import FileLock
-from app.storage.sqlite import SqliteReader, SqliteStore
-from app.storage.sqlite_backup import BackupReader, seal, sync
+from app.storage.sqlite import SqliteReader
+from app.storage.sqlite_backup import BackupReader, BackupWriter, seal, sync
 from app.streams.copying import PAGE_NAMES, UNFINISHED, Copied, Source, copy, digest, names_in
 from app.streams.events import UnreadableEvent
 
@@ -60,6 +60,9 @@ async def back_up(source: Source, target: Path, of: str) -> Tally:
             os.link(path, target)  # never over a file that has come meanwhile
         except FileExistsError:
             refuse_existing(target)
+        except OSError:  # a disk without hard links
+            refuse_existing(target)
+            path.rename(target)
         sync(target.parent)
     return tally
 
@@ -67,7 +70,7 @@ async def back_up(source: Source, target: Path, of: str) -> Tally:
 async def copy_all(source: Source, path: Path) -> tuple[Tally, dict[str, bytes]]:
     """Copy all streams into a new SQLite store, and take their digests."""
     tally, digests = Tally(), {}
-    store = SqliteStore(path)
+    store = BackupWriter(path)
     await store.open()
     try:
         async for name in names_in(source):

@@ -149,6 +149,20 @@ async def test_nothing_is_overwritten_and_nothing_is_left_behind(target, tmp_pat
     assert [file.name for file in tmp_path.iterdir()] == ["today"]
 
 
+async def test_a_disk_without_links_and_write_ahead_files_will_do(backed_up, target, tmp_path, monkeypatch):
+    names: set[str] = set()
+
+    def refuse(source: Path, *_: object) -> None:
+        names.update(file.name for file in Path(source).parent.iterdir())
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    async with backups.opened(BackupReader(target)) as backup:
+        await backups.back_up(backup, tmp_path / "copy", "sqlite")
+    assert names == {"itan.db", "itan.db.lock"}
+    assert (await restored(tmp_path / "copy", f"sqlite:///{tmp_path}/new.db")).streams == 2
+
+
 async def test_a_file_that_comes_meanwhile_is_not_overwritten(target, tmp_path):
     store = DisturbedStore(MemoryStore())
 

@@ -13,7 +13,7 @@ import pytest
 
 from app.storage.base import Cause, Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable
 from app.storage.sqlite import SqliteReader, SqliteStore
-from app.storage.sqlite_ahead import read_need, read_salt
+from app.storage.sqlite_ahead import read_need, read_salt, refuse_mismatch
 from tests.contract.test_store_sqlite import WRITER, set_pragma
 
 START = Snapshot(Position(0, 0), b"start")
@@ -263,6 +263,14 @@ async def test_a_shell_that_tidies_up_after_a_crash_is_no_fault(store, path, tmp
     await again.open()
     assert (await again.size("s")).log_entries == 29
     await again.close()
+
+
+async def test_files_that_are_just_being_closed_are_no_mismatch(store, path, tmp_path, monkeypatch):
+    await append(store, 1)
+    bare = copy_all(path, tmp_path / "bare", "itan.db")
+    await store.close()
+    monkeypatch.setattr("app.storage.sqlite_ahead.sleep", lambda _: shutil.copy(path, bare))
+    refuse_mismatch(bare)
 
 
 @pytest.mark.parametrize("pragma", ["wal_checkpoint(TRUNCATE)", "wal_checkpoint(RESTART)", "wal_checkpoint(FULL)"])
