@@ -188,9 +188,9 @@ class Client:
         """Get a stream's config and state."""
         return self._document("GET", _path(stream))
 
-    def delete(self, stream: str) -> None:
-        """Delete a stream with all that it has learned."""
-        self._send("DELETE", _path(stream))
+    def delete(self, stream: str, *, silent_seconds: int = 0) -> None:
+        """Delete a stream with all that it has learned; with silent_seconds only if it is silent for so long."""
+        self._send("DELETE", _path(stream), {"silent_seconds": str(silent_seconds)} if silent_seconds else None)
 
     def reset(self, stream: str) -> dict[str, Any]:
         """Forget what a stream has learned; its config stays and its seq goes on."""
@@ -216,11 +216,12 @@ class Client:
         """Accept what a replay or a repair has changed."""
         return self._document("POST", _path(stream) + "/accept")
 
-    def streams(self, page_size: int = 100) -> Iterator[str]:
-        """Iterate over the ids of all streams in order, page by page."""
+    def streams(self, page_size: int = 100, *, silent_seconds: int = 0) -> Iterator[str]:
+        """Iterate over the ids of all streams in order, page by page; or of those that are silent for so long."""
         after: str | None = ""
+        silent = {"silent_seconds": str(silent_seconds)} if silent_seconds else {}
         while after is not None:
-            page = self._document("GET", "/streams", {"limit": str(page_size), "after": after})
+            page = self._document("GET", "/streams", {"limit": str(page_size), "after": after, **silent})
             yield from (entry["stream"] for entry in page["streams"])
             after = page.get("next")
 

@@ -26,6 +26,7 @@ from app.storage.base import Store
 from app.streams.clock import Clock
 from app.streams.registry import Registry
 from app.streams.snapshotter import Snapshotter
+from app.streams.sweeping import Sweeper
 
 # FastAPI would look for OpenTelemetry's providers at every request: /metrics says it all
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
@@ -49,6 +50,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     app.state.service = service
     app.state.assets = page.read_assets()
     app.state.starting = Starting(service, clock)
+    app.state.sweeper = Sweeper(registry, store, settings, clock)
     app.state.snapshotter = Snapshotter(registry, clock)
     described = document(ROUTES, installed_version(), keys_required=keys.are_required)
     app.state.openapi = page.asset(msgspec.json.encode(described), JSON)
@@ -71,11 +73,13 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Open the store; at the end turn unready, let work end, store snapshots, give up leases, close the store."""
     service: Service = app.state.service
     snapshotter: Snapshotter = app.state.snapshotter
+    sweeper: Sweeper = app.state.sweeper
     leases = service.registry.leases
     starting: Starting = app.state.starting
     await starting.start()
     leases.start()
     snapshotter.start()
+    sweeper.start()
     if service.key_watch:
         service.key_watch.start()
     try:
@@ -86,6 +90,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             await service.key_watch.stop()
         await service.kept.stop()
         await starting.stop()
+        await sweeper.stop()
         await snapshotter.stop()
         await service.registry.stop()
         await leases.stop()

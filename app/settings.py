@@ -123,6 +123,15 @@ class Settings(BaseSettings):
         description="memory for open streams; the least recently used beyond it are closed until they are asked for",
     )
     idle_seconds: Seconds = Field(3600.0, description="close a stream that nobody has asked for so long")
+    stream_ttl: str = Field(
+        "",
+        max_length=8000,
+        description="comma separated NAME=TIME, e.g. pod-*=30d,*=0: streams silent for so long are deleted;"
+        " the first name that fits counts, 0 is never",
+    )
+    sweep_seconds: Seconds = Field(
+        3600.0, description="how often silent streams are looked through, to trim their logs and to delete them"
+    )
     timestamp_allowance_seconds: float = Field(
         3600.0,
         ge=0,

@@ -34,6 +34,7 @@ from app.streams.errors import (
     InvalidSamples,
     InvalidStreamId,
     InvalidTimestamps,
+    NotSilent,
     Refused,
     RepairLoses,
     ReplayMismatch,
@@ -59,6 +60,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     CrossSite: (403, "cross_site", "A page of another site may not do this"),
     CsrfTokenNeeded: (403, "csrf_token_needed", "A change made with the cookie needs its token"),
     Forbidden: (403, "forbidden", "The key does not allow this"),
+    NotSilent: (409, "not_silent", "The stream has been written to meanwhile"),
     UnknownStream: (404, "unknown_stream", "There is no such stream"),
     StreamNotFound: (404, "unknown_stream", "There is no such stream"),
     UnknownSample: (404, "unknown_sample", "The stream's log holds no such sample"),
@@ -166,7 +168,7 @@ def problem(status: int, code: str, title: str, detail: str, error: Exception) -
     match error:
         case Refused():
             blame(document, error.faults, error.n_faults)
-        case UnknownStream() | UnknownSample() | StreamExists():
+        case UnknownStream() | UnknownSample() | StreamExists() | NotSilent():
             blame(document, [Fault(error.field, error.value, error.limit)])
         case UnknownHost():
             blame(document, [Fault("host", error.host, "a name in ITAN_ALLOWED_HOSTS")])

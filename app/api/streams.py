@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from app.api.admission import permitted_allowance
 from app.api.bodies import InvalidBody, checked_tree, media_type, read_body, read_small
-from app.api.queries import STREAM, flag_in, read_query, whole_in
+from app.api.queries import STREAM, flag_in, read_query, whole, whole_in
 from app.api.routing import BYTES, FILE, JSON, OF_STORE, Answer, Operation, Parameters, Route, answer, ref
 from app.api.schemas import StreamEstimate
 from app.api.service import Service, permitted_path_stream, service_of
@@ -21,19 +21,29 @@ from core import DetectorConfig
 
 PAGE_SIZES = (1, 1000, 100)
 DETAILED_SIZES = (1, 100, 50)
+SILENT_SECONDS = (0, 999_999_999)
 
 
 async def get_streams(request: Request) -> Response:
     """List streams, page by page."""
     service = service_of(request)
-    query = read_query(request, "limit", "after", "details")
+    query = read_query(request, "limit", "after", "details", "silent_seconds")
     details, after = flag_in(query, "details", default=False), query.get("after", "")
     limit = whole_in(query, "limit", *(DETAILED_SIZES if details else PAGE_SIZES))
     service.keys.permit(request, Scope.READ)
     names = await visible(request, checked_stream_id(after) if after else "", limit + 1)
-    shown = names[:limit]
+    shown, following = names[:limit], names[limit - 1] if len(names) > limit else None
+    if "silent_seconds" in query:
+        silences = await service.store.silences(shown)
+        least = silent_seconds_in(query)
+        shown = [name for name in shown if name in silences and silences[name].seconds >= least]
     page = await overviews(service, shown) if details else [{"stream": name} for name in shown]
-    return answer({"streams": page, "next": shown[-1] if len(names) > limit else None})
+    return answer({"streams": page, "next": following})
+
+
+def silent_seconds_in(query: dict[str, str]) -> int:
+    """Give the seconds for which a stream must be silent; 0: need not."""
+    return whole_in(query, "silent_seconds", *SILENT_SECONDS, 0)
 
 
 async def visible(request: Request, after: str, most: int) -> list[str]:
@@ -51,7 +61,10 @@ async def visible(request: Request, after: str, most: int) -> list[str]:
 async def overviews(service: Service, streams: list[str]) -> list[Overview]:
     """Say of each stream in short how it stands; those that have just gone are left out."""
     found = [await overview(service.registry, service.store, stream) for stream in streams]
-    return [one for one in found if one is not None]
+    shown, silences = [one for one in found if one is not None], await service.store.silences(streams)
+    for one in shown:
+        one.silent_seconds = silences[one.stream].seconds if one.stream in silences else None
+    return shown
 
 
 async def put_stream(request: Request) -> Response:
@@ -101,15 +114,17 @@ async def get_stream(request: Request) -> Response:
 async def delete_stream(request: Request) -> Response:
     """Delete a stream with all that it has learned."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
-    read_query(request)
-    await service.registry.shielded(forget_stream(service, stream))
+    silent_seconds = silent_seconds_in(read_query(request, "silent_seconds"))
+    await service.registry.shielded(forget_stream(service, stream, silent_seconds))
     return Response(status_code=204)
 
 
-async def forget_stream(service: Service, stream: str) -> None:
-    """Delete a stream when it is the request's turn."""
+async def forget_stream(service: Service, stream: str, silent_seconds: int) -> None:
+    """Delete a stream when it is the request's turn; NotSilent if it must be silent and is not."""
     async with service.registry.changing(stream) as session:
-        if not await session.delete():
+        if silent_seconds:
+            await session.delete_silent(silent_seconds)
+        elif not await session.delete():
             raise UnknownStream(stream)
 
 
@@ -158,10 +173,12 @@ PATH = {"stream": (STREAM, "the stream")}
 DESCRIPTION = {JSON: ref("StreamDescription")}
 AFTER = {"type": "string", "pattern": rf"^({NOT_DOTS}{PATTERN})?$", "default": ""}
 LIMIT = {"type": "integer", "minimum": 1, "maximum": PAGE_SIZES[1], "examples": [50]}
+SILENT = whole(*SILENT_SECONDS, 0)
 PAGE_QUERY: Parameters = {
     "limit": (LIMIT, "most streams in the answer; with details at most 100, by default 50"),
     "after": (AFTER, "list what comes after this id"),
     "details": ({"type": "boolean", "default": False}, "true: with how each stands"),
+    "silent_seconds": (SILENT, "list only streams to which nothing was written for so long; pages may be shorter"),
 }
 
 ROUTES = [
@@ -236,8 +253,9 @@ ROUTES = [
             summary="Delete a stream",
             scope=Scope.ADMIN,
             path=PATH,
+            query={"silent_seconds": (SILENT, "delete it only if nothing was written to it for so long")},
             answers={204: Answer()},
-            problems=("unknown_stream",),
+            problems=("unknown_stream", "not_silent"),
         ),
     ),
     Route(

@@ -1,4 +1,4 @@
-"""`itan streams`: list, show, delete, reset, export, import, check and repair streams."""
+"""`itan streams`: list, show, delete, prune, reset, export, import, check and repair streams."""
 
 import json
 import sys
@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from app.client import Client
-from app.commands.connection import DEFAULT_URL, FAILED, Key, Url, one_line_errors
+from app.client import ApiError, Client
+from app.commands.connection import DEFAULT_URL, FAILED, MISUSED, Key, Url, fail, one_line_errors
+from app.durations import read_duration
 
 ALL = "all"
+PRUNED_AT_ONCE = 1000
 # a long log takes minutes to replay
 PATIENCE_SECONDS = 1800.0
 
@@ -19,7 +21,9 @@ Which = Annotated[str, typer.Argument(metavar="STREAM|all", help="Id of the stre
 AsJson = Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")]
 Sure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
-streams = typer.Typer(help="List, show, delete, reset, export, import, check and repair streams.", no_args_is_help=True)
+streams = typer.Typer(
+    help="List, show, delete, prune, reset, export, import, check and repair streams.", no_args_is_help=True
+)
 
 
 @streams.command("list")
@@ -43,6 +47,41 @@ def delete(stream: Name, yes: Sure = False, url: Url = DEFAULT_URL, key: Key = N
     _confirm(yes, f"Delete stream {stream} and all that it has learned?")
     with one_line_errors(), Client(url, key) as client:
         client.delete(stream)
+
+
+@streams.command()
+def prune(
+    idle: Annotated[str, typer.Option(help="How long a stream must be silent: 90s, 15m, 12h, 30d.")],
+    prefix: Annotated[str, typer.Option(help="Only streams whose ids begin like this.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print which.")] = False,
+    yes: Sure = False,
+    url: Url = DEFAULT_URL,
+    key: Key = None,
+) -> None:
+    """Delete the streams to which nothing was written for so long, and print the id of each."""
+    try:
+        seconds = read_duration(idle)
+    except ValueError as error:
+        raise fail(f"--idle: {error}", MISUSED) from None
+    with one_line_errors(), Client(url, key) as client:
+        silent = client.streams(PRUNED_AT_ONCE, silent_seconds=seconds)
+        found = [stream for stream in silent if stream.startswith(prefix)]
+        if found and not dry_run:
+            _confirm(yes, f"Delete {len(found)} streams, {found[0]} to {found[-1]}, and all that they have learned?")
+        for stream in found:
+            if dry_run or _prune(client, stream, seconds):
+                print(stream)
+
+
+def _prune(client: Client, stream: str, seconds: int) -> bool:
+    """Delete a stream unless it has been written to meanwhile, or has gone."""
+    try:
+        client.delete(stream, silent_seconds=seconds)
+    except ApiError as error:
+        if error.code not in ("not_silent", "unknown_stream"):
+            raise
+        return False
+    return True
 
 
 @streams.command()

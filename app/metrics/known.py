@@ -12,6 +12,7 @@ MISMATCHES: Final = ("version", "other")
 STORE_ERRORS: Final = ("unavailable", "stale", "missing", "corrupt", "elsewhere", OTHER)
 WRITE_REFUSALS: Final = ("unreachable", "full", "read_only", "locked", "failed", "replaced")
 CLOSINGS: Final = ("room", "idle")
+DELETIONS: Final = ("request", "silent")
 LIMITS: Final = ("max_streams", "max_watchers", "streams", "bytes", "watchers", "requests", "samples")
 CONNECTION_CLOSINGS: Final = (
     "invalid",

@@ -11,6 +11,7 @@ from app.metrics.known import (
     CELLS,
     CLOSINGS,
     CONNECTION_CLOSINGS,
+    DELETIONS,
     LABEL_OUTCOMES,
     LEASE_CHANGES,
     MISMATCHES,
@@ -135,6 +136,12 @@ class Metrics:
         self.streams_opened = self._counter("streams_opened", "streams brought into memory")
         self.streams_closed = self._by(
             "streams_closed", "streams closed to make room, or because nobody asked for them", "reason", CLOSINGS
+        )
+        self.streams_deleted = self._by(
+            "streams_deleted", "streams deleted, by request or since they were silent for so long", "reason", DELETIONS
+        )
+        self.silent_trims = self._counter(
+            "silent_trims", "logs of silent streams that were trimmed because of their age"
         )
         self.open_streams = self._gauge("open_streams", "streams in memory")
         self.open_stream_bytes = self._gauge("open_stream_bytes", "memory that the open streams take")

@@ -201,6 +201,14 @@ class Remains:
 
 
 @dataclass(frozen=True, slots=True)
+class Silence:
+    """How long nothing was written to a stream, by the store's own clock, and how long its log is."""
+
+    seconds: float
+    log_entries: int
+
+
+@dataclass(frozen=True, slots=True)
 class StreamSize:
     """What one stream takes; bytes of bodies alone, those of both snapshots together."""
 
@@ -325,6 +333,9 @@ class Store(Protocol):
 
     async def streams(self, after: str, limit: int) -> list[str]:
         """List up to `limit` streams whose names come after `after`, in order."""
+
+    async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
+        """Say of those streams that exist and can be read how long each is silent."""
 
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream. Raises StreamNotFound."""

@@ -17,6 +17,7 @@ from app.storage.base import (
     LeaseHeld,
     Position,
     Remains,
+    Silence,
     Snapshot,
     StaleWriter,
     StreamNotFound,
@@ -44,6 +45,7 @@ class StoredStream:
     ids: dict[str, int] = field(default_factory=dict)
     labels: dict[int, bytes] = field(default_factory=dict)
     fence: int = 0
+    changed_at: float = 0.0
     base: Snapshot | None = None
 
     def count_until(self, position: Position) -> int:
@@ -169,8 +171,11 @@ class MemoryStore:
                 count = sum(name.startswith(bound.prefix) for name in self._streams)
             if count >= bound.most:
                 raise TooManyStreams(stream, bound, count)
-        self._streams[stream] = StoredStream(snapshot, snapshot.position, fence=token)
+        self._put(stream, snapshot, token)
         return True
+
+    def _put(self, stream: str, snapshot: Snapshot, fence: int) -> None:
+        self._streams[stream] = StoredStream(snapshot, snapshot.position, fence=fence, changed_at=self._monotonic())
 
     async def append(
         self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
@@ -183,7 +188,7 @@ class MemoryStore:
                 return
             raise StaleWriter(stream, after, stored.head)
         stored.log.append(entry)
-        stored.head = entry.position
+        stored.head, stored.changed_at = entry.position, self._monotonic()
         stored.ids.update(entry.named_samples())
         stored.labels.update(labels)
 
@@ -211,14 +216,14 @@ class MemoryStore:
             if stored.head == snapshot.position and stored.snapshot == snapshot:
                 return
             raise StaleWriter(stream, after, stored.head)
-        self._streams[stream] = StoredStream(snapshot, snapshot.position, fence=stored.fence)
+        self._put(stream, snapshot, stored.fence)
 
     async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
         """Stand at a snapshot, whatever is there."""
         check_position(snapshot.position)
         if stream in self._streams:
             self._get_for(stream, token)
-        self._streams[stream] = StoredStream(snapshot, snapshot.position, fence=token)
+        self._put(stream, snapshot, token)
 
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head."""
@@ -263,6 +268,11 @@ class MemoryStore:
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order."""
         return sorted(name for name in self._streams if name > after)[:limit]
+
+    async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
+        """Say how long streams are silent."""
+        now, known = self._monotonic(), {name: self._streams[name] for name in streams if name in self._streams}
+        return {name: Silence(now - stored.changed_at, len(stored.log)) for name, stored in known.items()}
 
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream."""

@@ -1,5 +1,6 @@
 """A store in Redis or Valkey, for many processes and machines."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -20,6 +21,7 @@ from app.storage.base import (
     LeaseHeld,
     Position,
     Remains,
+    Silence,
     Snapshot,
     StaleWriter,
     StoreCorrupt,
@@ -275,11 +277,24 @@ class RedisStore:
         while len(found) < limit:
             wanted = limit - len(found)
             page = await self._list_page(after, wanted)
-            found += [name for name in page if await self._is_there(name)]
+            there = await asyncio.gather(*map(self._is_there, page))
+            found += [name for name, is_there in zip(page, there, strict=True) if is_there]
             if len(page) < wanted:
                 break
             after = page[-1]
         return found
+
+    async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
+        """Say how long streams are silent."""
+        found = await asyncio.gather(*map(self._silence, streams))
+        return {stream: silence for stream, silence in zip(streams, found, strict=True) if silence is not None}
+
+    async def _silence(self, stream: str) -> Silence | None:
+        try:
+            reply = await self._run("silence", stream)
+        except StoreCorrupt:
+            return None
+        return None if _status(reply) == "missing" else Silence(reply[1] / 1000, int(reply[2]))
 
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream."""

@@ -24,6 +24,7 @@ from app.storage.base import (
     Entry,
     Position,
     Remains,
+    Silence,
     Snapshot,
     StoreError,
     StoreUnavailable,
@@ -106,6 +107,10 @@ class SqliteReader:
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order."""
         return await self._reader.run(partial(verbs.streams, after=after, limit=limit))
+
+    async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
+        """Say how long streams are silent."""
+        return await self._reader.run(partial(verbs.silences, streams=streams))
 
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream."""
@@ -325,6 +330,7 @@ def set_up(connection: sqlite3.Connection, path: Path, synchronous: str) -> byte
     if _read_number(connection, "user_version") == 0:
         make_tables(connection)
     connection.execute(verbs.BASES)
+    verbs.note_changes(connection)
     opening = ahead.new_opening()
     with suppress(sqlite3.OperationalError):  # a full disk: streams can still be read
         ahead.expect_any(connection, opening)

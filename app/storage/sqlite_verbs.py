@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from time import time
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from app.storage.base import (
     Entry,
     Position,
     Remains,
+    Silence,
     Snapshot,
     StaleWriter,
     StoreCorrupt,
@@ -42,7 +44,8 @@ CREATE TABLE IF NOT EXISTS bases (
 SCHEMA = f"""{BASES}
 CREATE TABLE streams (
     number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
-    head_seq INTEGER NOT NULL, head_sub INTEGER NOT NULL, log_entries INTEGER NOT NULL, log_bytes INTEGER NOT NULL);
+    head_seq INTEGER NOT NULL, head_sub INTEGER NOT NULL, log_entries INTEGER NOT NULL, log_bytes INTEGER NOT NULL,
+    changed_at REAL NOT NULL DEFAULT 0);
 CREATE TABLE snapshots (
     stream INTEGER PRIMARY KEY, seq INTEGER NOT NULL, sub INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE log (
@@ -72,9 +75,9 @@ def create(
     if bounds and not _exists(connection, stream):
         _refuse_beyond(connection, stream, bounds)
     inserted = connection.execute(
-        "INSERT INTO streams (name, head_seq, head_sub, log_entries, log_bytes) VALUES (?, ?, ?, 0, 0) "
-        "ON CONFLICT DO NOTHING",
-        (stream, *snapshot.position),
+        "INSERT INTO streams (name, head_seq, head_sub, log_entries, log_bytes, changed_at) "
+        "VALUES (?, ?, ?, 0, 0, ?) ON CONFLICT DO NOTHING",
+        (stream, *snapshot.position, time()),
     )
     if inserted.rowcount == 0:
         return False
@@ -249,6 +252,26 @@ def streams(connection: sqlite3.Connection, after: str, limit: int) -> list[str]
     return [name for (name,) in rows]
 
 
+def note_changes(connection: sqlite3.Connection) -> None:
+    """Give a file of before the column that says when streams changed; theirs count from now on."""
+    if "changed_at" not in [row[1] for row in connection.execute("PRAGMA table_info(streams)")]:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ALTER TABLE streams ADD COLUMN changed_at REAL NOT NULL DEFAULT 0")
+        connection.execute("UPDATE streams SET changed_at = ?", (time(),))
+        connection.execute("COMMIT")
+
+
+def silences(connection: sqlite3.Connection, streams: Sequence[str]) -> dict[str, Silence]:
+    """Say how long streams are silent."""
+    found: dict[str, Silence] = {}
+    now, remaining = time(), iter(streams)
+    while part := list(islice(remaining, VARIABLES)):
+        marks = ", ".join("?" * len(part))
+        query = f"SELECT name, changed_at, log_entries FROM streams WHERE name IN ({marks})"  # noqa: S608
+        found |= {name: Silence(max(0.0, now - at), entries) for name, at, entries in connection.execute(query, part)}
+    return found
+
+
 def size(connection: sqlite3.Connection, stream: str) -> StreamSize:
     """Measure a stream."""
     row = connection.execute(
@@ -278,9 +301,9 @@ def _find_stream(connection: sqlite3.Connection, stream: str) -> tuple[int, Posi
 def _move_head(connection: sqlite3.Connection, stream: str, after: Position, entry: Entry) -> int | None:
     """Count an entry in, and give the stream's number; None, and nothing changed, if its head is not `after`."""
     row = connection.execute(
-        "UPDATE streams SET head_seq = ?, head_sub = ?, log_entries = log_entries + 1, log_bytes = log_bytes + ? "
-        "WHERE name = ? AND head_seq = ? AND head_sub = ? RETURNING number",
-        (*entry.position, len(entry.body), stream, *after),
+        "UPDATE streams SET head_seq = ?, head_sub = ?, log_entries = log_entries + 1, log_bytes = log_bytes + ?, "
+        "changed_at = ? WHERE name = ? AND head_seq = ? AND head_sub = ? RETURNING number",
+        (*entry.position, len(entry.body), time(), stream, *after),
     ).fetchone()
     return row[0] if row else None
 

@@ -85,6 +85,14 @@ class UnknownStream(LookupError):
         self.field, self.value, self.limit = "stream", stream, "a stream that exists"
 
 
+class NotSilent(ValueError):
+    """A stream that was to be deleted if it is silent has been written to meanwhile."""
+
+    def __init__(self, seconds: float, needed: float) -> None:
+        super().__init__(f"the stream is silent for {seconds:.0f} s only")
+        self.field, self.value, self.limit = "silent_seconds", int(seconds), f"at least {needed:.0f}"
+
+
 class UnknownSample(LookupError):
     """No such sample in a stream's log: not observed yet, or trimmed."""
 

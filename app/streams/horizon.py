@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 MARKS = 256
-STEP = 10
+STEP, SILENT_STEP = 10, 2
 
 
 @dataclass(slots=True)
@@ -20,11 +20,16 @@ class Horizon:
         """Give the oldest sample that can be labelled, whether or not the log has been trimmed to it yet."""
         return max(self.oldest_seq, next_seq - samples)
 
-    def advanced(self, next_seq: int, now: float, samples: int, seconds: float) -> "Horizon":
+    def settled(self, next_seq: int, at: float) -> "Horizon":
+        """Give the horizon with a mark behind all samples, of which the last was observed at that time."""
+        earlier = [mark for mark in self.marks if mark[0] < next_seq and mark[1] <= at]
+        return Horizon(self.oldest_seq, [*earlier, (next_seq, at)][-2 * MARKS :])
+
+    def advanced(self, next_seq: int, now: float, samples: int, seconds: float, step: int = STEP) -> "Horizon":
         """Give the horizon as it is now: the newest `samples` that are younger than `seconds`."""
         by_age = max((seq for seq, at in self.marks if at <= now - seconds), default=0)
-        # a clock that is wrong by years must not empty the log at once: age takes at most a tenth of it each time
-        by_age = min(by_age, self.oldest_seq + max(1, (next_seq - self.oldest_seq) // STEP))
+        # a clock that is wrong by years must not empty the log at once: age takes at most this part of it each time
+        by_age = min(by_age, self.oldest_seq + max(1, (next_seq - self.oldest_seq) // step))
         oldest = max(by_age, self.oldest_to_label(next_seq, samples))
         return Horizon(oldest, self._marked(oldest, next_seq, now, seconds))
 

@@ -29,6 +29,7 @@ class Overview(msgspec.Struct):
     false_alarms: int | None = None
     misses: int | None = None
     newest_time: float | None = None
+    silent_seconds: float | None = None
 
 
 async def overview(registry: Registry, store: Store, stream: str) -> Overview | None:

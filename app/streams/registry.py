@@ -13,7 +13,7 @@ from app.metrics import Metrics, StreamFigures
 from app.settings import Settings
 from app.storage.base import START, Snapshot, Store, StoreError
 from app.streams.clock import Clock
-from app.streams.errors import Stopping
+from app.streams.errors import NotSilent, Stopping, UnknownStream
 from app.streams.leasing import Leases, unique_name
 from app.streams.listening import Listeners
 from app.streams.opening import seen_of
@@ -40,8 +40,8 @@ class Registry:
         self._settings = settings
         self._clock = clock
         self._metrics = metrics
-        owner = settings.worker or unique_name()
-        self.leases = Leases(store, owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
+        self.owner = settings.worker or unique_name()
+        self.leases = Leases(store, self.owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
         self.leases.hand_over = self.hand_over
         self.listeners = Listeners(settings.max_watchers)
         self.troubles = Troubles()
@@ -224,6 +224,22 @@ class Registry:
                 session.forget()
         finally:
             self._leave(session)
+
+    async def trim(self, stream: str) -> None:
+        """Trim the log of a silent stream, which is opened for that if it must be."""
+        async with self.changing(stream) as session:
+            was_open = session.is_open
+            try:
+                self._metrics.silent_trims.inc(await session.trim())
+            finally:
+                if not was_open and session.users == 1:
+                    session.forget()
+
+    async def expire(self, stream: str, seconds: float) -> None:
+        """Delete a stream that is silent for so long, unless that has changed meanwhile."""
+        async with self.changing(stream) as session:
+            with suppress(NotSilent, UnknownStream):
+                await session.delete_silent(seconds)
 
     async def save_due(self) -> None:
         """Store the snapshots that are due, one after another."""

@@ -13,13 +13,16 @@ from app.storage.base import (
     Bound,
     Entry,
     Fenced,
+    Position,
     Snapshot,
     StaleWriter,
     StoreCorrupt,
     StoreUnavailable,
     TooManyStreams,
 )
-from app.streams.errors import StreamAppeared, UnknownStream
+from app.streams.errors import NotSilent, StreamAppeared, UnknownStream
+from app.streams.events import read_event
+from app.streams.horizon import SILENT_STEP, STEP
 from app.streams.ledger import Ledger
 from app.streams.opening import Opening
 from app.streams.state import StreamState, new_state
@@ -232,13 +235,27 @@ class Session:
         except InvalidState as error:
             self._note_failure(state, error)
 
-    async def store_snapshot(self, state: StreamState, *, as_base: bool = False) -> None:
+    async def trim(self) -> bool:
+        """Trim the log of a stream that gets nothing any more; tell whether anything went."""
+        state = await self.state()
+        oldest_seq = state.horizon.oldest_seq
+        newest = await self.store.entries(self.stream, Position.before(state.position.seq), 1)
+        if newest:
+            state.horizon = state.horizon.settled(state.detector.next_seq, read_event(newest[0].body).at)
+        try:
+            await self.store_snapshot(state, step=SILENT_STEP)
+        except InvalidState as error:
+            self._note_failure(state, error)
+        return state.horizon.oldest_seq > oldest_seq
+
+    async def store_snapshot(self, state: StreamState, *, as_base: bool = False, step: int = STEP) -> None:
         """Store a snapshot of the state in memory; InvalidState, and the log stays, if it could not be read back."""
         horizon = state.horizon.advanced(
             state.detector.next_seq,
             self.clock.steady(),
             self.settings.horizon_samples,
             self.settings.label_horizon_seconds,
+            step,
         )
         snapshot = Snapshot(state.position, state.to_bytes(horizon))
         try:
@@ -295,11 +312,25 @@ class Session:
         self._worker.troubles.forget(self.stream)
         self.listeners.wake(self.stream, is_new_log=True)
 
-    async def delete(self) -> bool:
+    async def delete_silent(self, seconds: float) -> None:
+        """Delete the stream if it is silent for so long, by now, when nobody else can write it. Raises NotSilent."""
+        await self.leases.acquire(self.stream)
+        silence = (await self.store.silences([self.stream])).get(self.stream)
+        if silence is None:
+            raise UnknownStream(self.stream)
+        if silence.seconds < seconds:
+            raise NotSilent(silence.seconds, seconds)
+        await self.delete("silent")
+        about = {"stream": self.stream}
+        logger.info("stream %s deleted: silent for %.0f s", self.stream, silence.seconds, extra=about)
+
+    async def delete(self, reason: str = "request") -> bool:
         """Delete the stream."""
         await self.leases.acquire(self.stream)
         try:
-            return await self.store.delete(self.stream, self.leases.token(self.stream))
+            existed = await self.store.delete(self.stream, self.leases.token(self.stream))
+            self.metrics.streams_deleted[reason].inc(existed)
+            return existed
         finally:
             self.forget()
             self._worker.troubles.forget(self.stream)

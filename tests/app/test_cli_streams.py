@@ -3,6 +3,7 @@
 import json
 import re
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -54,6 +55,21 @@ def test_a_stream_is_reset_and_deleted(url: str, stream: str) -> None:
     itan(url, "streams", "delete", stream)
     assert stream not in itan(url, "streams", "list").stdout.split()
     assert "[404 " in itan(url, "streams", "show", stream, code=1).stderr
+
+
+def test_silent_streams_are_pruned(url: str, stream: str) -> None:
+    time.sleep(1.1)
+    with Client(url, KEY) as client:
+        for name in ("other", f"{stream}-new"):
+            client.create(name, {"n_features": 2})
+    prune = ("streams", "prune", "--prefix", stream)
+    assert itan(url, *prune, "--idle", "1h").stdout == ""
+    assert itan(url, *prune, "--idle", "1s", "--dry-run").stdout == f"{stream}\n"
+    assert itan(url, *prune, "--idle", "1s").stdout == f"{stream}\n"
+    left = itan(url, "streams", "list").stdout.split()
+    assert stream not in left
+    assert {"other", f"{stream}-new"} <= set(left)
+    assert "30d" in itan(url, *prune, "--idle", "soon", code=2).stderr
 
 
 def test_an_export_becomes_the_same_stream_again(url: str, stream: str, tmp_path: Path) -> None:

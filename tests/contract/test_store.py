@@ -587,3 +587,32 @@ async def test_what_was_stored_outlives_the_store(store_url):
     assert await everything(second, "s") == before
     assert await second.streams("", 9) == ["s"]
     await second.close()
+
+
+async def test_it_says_how_long_a_stream_is_silent(store):
+    async def seconds(name: str) -> float:
+        return (await store.silences([name]))[name].seconds
+
+    for name in ("s", "t"):
+        await store.create(name, Snapshot(Position(0, 0), b"start"), await store.acquire(name, "a", 60))
+    await asyncio.sleep(0.1)
+    token = await store.acquire("s", "a", 60)
+    await store.append("s", Position(0, 0), Entry(Position(1, 0), b"body", 1), {}, token)
+    silences = await store.silences(["t", "s", "unknown"])
+    assert set(silences) == {"s", "t"}
+    assert (silences["s"].log_entries, silences["t"].log_entries) == (1, 0)
+    assert 0 <= silences["s"].seconds <= silences["t"].seconds - 0.09 < 30
+    await asyncio.sleep(0.1)
+    await store.save_snapshot("s", Snapshot(Position(1, 0), b"later"), 2, token)
+    await store.load("s")
+    before = await seconds("s")
+    assert before >= 0.09
+    assert (await store.silences(["s"]))["s"].log_entries == 0
+    await store.append("s", Position(1, 0), Entry(Position(1, 1), b"label"), {}, token)
+    assert await seconds("s") < before
+    await asyncio.sleep(0.1)
+    await store.replace("s", Position(1, 1), Snapshot(Position(1, 2), b"reset"), token)
+    assert await seconds("s") < 0.09
+    await store.delete("s", token)
+    assert await store.silences(["s"]) == {}
+    assert await store.silences([]) == {}

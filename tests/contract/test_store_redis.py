@@ -75,6 +75,22 @@ async def test_scripts_that_the_nodes_of_a_cluster_forgot_run_once(empty_server)
     await store.close()
 
 
+async def test_a_stream_that_did_not_note_its_changes_counts_as_changed_now(redis_store, admin):
+    await redis_store.create("s", Snapshot(Position(0, 0), b"start"))
+    admin.hdel("itan:1:{s}:meta", "changed")
+    assert (await redis_store.silences(["s"]))["s"].seconds == 0
+    admin.hincrby("itan:1:{s}:meta", "changed", -60_000)
+    assert 59 < (await redis_store.silences(["s"]))["s"].seconds < 120
+
+
+async def test_what_a_stream_s_silence_cannot_be_read_of_is_left_out(redis_store, admin):
+    for name in ("s", "t"):
+        await redis_store.create(name, Snapshot(Position(0, 0), b"start"))
+    admin.delete("itan:1:{s}:meta")
+    admin.set("itan:1:{s}:meta", "no hash")
+    assert set(await redis_store.silences(["s", "t"])) == {"t"}
+
+
 async def test_waiting_appends_share_a_pipeline(redis_store, admin):
     names = [f"t{number}" for number in range(50)]
     await asyncio.gather(*(redis_store.create(name, START) for name in names))
@@ -160,8 +176,7 @@ async def test_a_lease_of_another_type_does_not_end_all_others(redis_store, admi
     tokens = {name: await redis_store.acquire(name, "a", 60) for name in NAMES}
     admin.delete(f"itan:1:{{{NAMES[0]}}}:lease")
     admin.set(f"itan:1:{{{NAMES[0]}}}:lease", "foreign")
-    renewal = await redis_store.renew("a", tokens, 60)
-    assert (renewal.lost, renewal.wanted) == ({NAMES[0]}, set())
+    assert await redis_store.renew("a", tokens, 60) == {NAMES[0]}
     await redis_store.release(tokens)
     assert admin.keys("*lease") == [f"itan:1:{{{NAMES[0]}}}:lease".encode()]
 

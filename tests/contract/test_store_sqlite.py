@@ -303,6 +303,17 @@ def test_a_step_of_removing_a_stream_takes_five_thousand_ids_or_labels(verbs_on)
     assert steps[-1] == (0, 0, 0)
 
 
+async def test_streams_of_a_file_that_did_not_note_changes_count_as_changed_now(sqlite_store, path):
+    await sqlite_store.append("s", Position(0, 0), one(1))
+    await sqlite_store.close()
+    older = sqlite3.connect(path)
+    older.execute("ALTER TABLE streams DROP COLUMN changed_at")
+    older.close()
+    await sqlite_store.open()
+    assert (await sqlite_store.silences(["s"]))["s"].seconds < 60
+    await sqlite_store.append("s", Position(1, 0), one(2))
+
+
 async def test_a_file_from_before_there_were_bases_is_used_as_it_is(sqlite_store, path):
     await sqlite_store.append("s", Position(0, 0), one(1))
     await sqlite_store.close()

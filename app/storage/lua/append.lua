@@ -41,7 +41,9 @@ end
 
 -- XADD comes first: a full server refuses it, and nothing has changed yet.
 redis.call('XADD', log, position, 'b', body, 'f', first, 'i', packed)
-redis.call('HSET', meta, 'head', position, 'fence', token)
+local seconds, microseconds = unpack(redis.call('TIME'))
+local changed = string.format('%.0f', seconds * 1000 + math.floor(microseconds / 1000))
+redis.call('HSET', meta, 'head', position, 'fence', token, 'changed', changed)
 redis.call('HINCRBY', meta, 'entries', 1)
 redis.call('HINCRBY', meta, 'bytes', #body)
 if packed ~= '' then

@@ -16,7 +16,9 @@ local leased = redis.call('HGET', lease, 'token')
 if leased and tonumber(token) < tonumber(leased) then
   return {'fenced', leased}
 end
+local seconds, microseconds = unpack(redis.call('TIME'))
+local changed = string.format('%.0f', seconds * 1000 + math.floor(microseconds / 1000))
 redis.call('SET', snapshot, body)
 redis.call('HSET', meta, 'token', mark, 'fence', token, 'head', position, 'snapshot', position,
-  'entries', 0, 'bytes', 0, 'ids', 0, 'labels', 0)
+  'entries', 0, 'bytes', 0, 'ids', 0, 'labels', 0, 'changed', changed)
 return {'ok'}

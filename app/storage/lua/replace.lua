@@ -18,7 +18,9 @@ if head ~= after then
 end
 redis.call('UNLINK', snapshot, log, ids, labels, base)
 redis.call('HDEL', meta, 'base')
+local seconds, microseconds = unpack(redis.call('TIME'))
+local changed = string.format('%.0f', seconds * 1000 + math.floor(microseconds / 1000))
 redis.call('SET', snapshot, body)
 redis.call('HSET', meta, 'fence', token, 'head', position, 'snapshot', position,
-  'entries', 0, 'bytes', 0, 'ids', 0, 'labels', 0)
+  'entries', 0, 'bytes', 0, 'ids', 0, 'labels', 0, 'changed', changed)
 return {'ok'}

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from app.storage.memory import MemoryStore
-from tests.app.harness import DisturbedStore, Service, blobs
+from tests.app.harness import DisturbedStore, FakeClock, Service, blobs
 
 pytestmark = pytest.mark.timeout(60)
 BYTES = {"Content-Type": "application/octet-stream"}
@@ -149,3 +149,24 @@ async def test_a_change_that_was_made_is_described_though_the_stream_is_deleted_
 async def until(is_so):
     while not is_so():  # noqa: ASYNC110 nothing announces it
         await asyncio.sleep(0)
+
+
+async def test_silent_streams_are_listed_and_deleted_only_if_they_still_are():
+    clock = FakeClock()
+    async with Service(MemoryStore(clock.monotonic), clock) as service:
+        for stream in ("a", "b"):
+            await service.observe(blobs(3), stream)
+            clock.advance(100)
+        page = await service.accepted("GET", "/streams?silent_seconds=150&limit=1")
+        assert page == {"streams": [{"stream": "a"}], "next": "a"}
+        page = await service.accepted("GET", "/streams?silent_seconds=150&limit=1&after=a")
+        assert page == {"streams": [], "next": None}
+        details = await service.accepted("GET", "/streams?details=true")
+        assert [entry["silent_seconds"] for entry in details["streams"]] == [200, 100]
+        problem = await service.refused("DELETE", "/streams/b?silent_seconds=150", 409, "not_silent")
+        assert (problem["field"], problem["value"], problem["limit"]) == ("silent_seconds", 100, "at least 150")
+        assert (await service.http.delete("/streams/a?silent_seconds=150")).status_code == 204
+        await service.refused("DELETE", "/streams/a?silent_seconds=150", 404, "unknown_stream")
+        await service.refused("DELETE", "/streams/b?silent_seconds=-1", 400, "invalid_query")
+        assert (await service.accepted("GET", "/streams"))["streams"] == [{"stream": "b"}]
+        assert await service.metric("itan_streams_deleted_total", reason="silent") == 1
