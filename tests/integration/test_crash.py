@@ -8,13 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from app.client import Client
 from tests.integration.process import ServiceProcess
 from tests.integration.relay import Relay
 from tests.integration.traffic import Sender, count_answers, end, prove, question, wait_a_moment
 from tests.servers import RedisServer
 
 KILLS = int(os.environ.get("ITAN_TEST_KILLS", "8"))
-STREAMS, CLIENTS = ("a", "b", "c"), 2
+CONFIGS: dict[str, dict[str, object]] = {
+    "a": {"n_features": 3},
+    "b": {"n_features": 3, "half_life_samples": 400},
+    "c": {"n_features": 3, "half_life_seconds": 20, "drift_relative": True},
+}
+STREAMS, CLIENTS = tuple(CONFIGS), 2
 MOST_ANSWERS, MOST_SECONDS = 25, 0.05
 
 
@@ -74,6 +80,7 @@ async def test_kill_9_between_the_append_and_the_answer_counts_everything_once(
     async with Relay(redis_server.port) as relay:
         service = ServiceProcess(relay.url, tmp_path, snapshot_every_events=7)
         await asyncio.to_thread(service.start)
+        await asyncio.to_thread(create, service.url)
         senders = [Sender(f"{stream}0", stream, seed, [service.url], "stream_moved") for stream in STREAMS]
         tasks = [asyncio.create_task(sender.send()) for sender in senders]
         killer = Killer(service, senders, random.Random(seed))
@@ -87,11 +94,20 @@ async def test_kill_9_between_the_append_and_the_answer_counts_everything_once(
     await prove(redis_server.url, witnesses, senders)
 
 
+def create(url: str) -> None:
+    """Make streams of several configs."""
+    with Client(url) as client:
+        for stream, config in CONFIGS.items():
+            client.create(stream, config)
+
+
+@pytest.mark.timeout(300 + 20 * KILLS)
 async def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(store_url: str, tmp_path: Path) -> None:
     seed = int(os.environ.get("ITAN_TEST_SEED", random.randrange(10**6)))
     print("ITAN_TEST_SEED", seed)
     settings = {"snapshot_every_events": 7, "snapshot_every_seconds": 0.2, "label_horizon_samples": 10**6}
     with ServiceProcess(store_url, tmp_path, **settings) as service:
+        await asyncio.to_thread(create, service.url)
         # what the killed one had sent may reach the store after the next one has read it
         senders = [
             Sender(f"{stream}{number}", stream, seed, [service.url], "stream_moved")
@@ -107,6 +123,9 @@ async def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(store_url:
         assert service.stop() == 0
         assert "Traceback" not in service.said()
     await prove(store_url, witnesses, senders)
+    for stream in STREAMS:
+        said = [label for sender in senders if sender.stream == stream for label in sender.labels.values()]
+        print(stream, {label: said.count(label) for label in (True, False, None)})
     counts = [len(sender.answered) for sender in senders]
     print("batches", counts, "labels", [len(sender.labels) for sender in senders], "repeats", senders[0].repeats)
     assert sum(counts) > KILLS

@@ -14,11 +14,13 @@ from app.metrics import MISMATCHES
 from app.storage import open_store
 from app.storage.base import Entry, Position
 from app.streams.events import BatchEvent, read_event, read_records
+from app.streams.replaying import times_of
 from core import Detector, DetectorConfig
 from core.snapshot import decode
 from tests.app.harness import blobs
 
 PAUSE_SECONDS = 0.02
+FAR = 15.0
 ANSWERS_SECONDS = 60.0
 
 
@@ -36,9 +38,9 @@ class Sender:
         self.name, self.stream, self.urls, self.may_pass = name, stream, urls, may_pass
         self.random = random.Random(f"{seed} {name}")
         self.numbers = itertools.count()
-        self.X = blobs(4000, 3, seed=seed % 1000 + ord(name[-1]))
+        self.X = samples(4000, 3, seed=seed % 1000 + ord(name[-1]))
         self.answered: list[tuple[dict[str, Any], dict[str, Any]]] = []
-        self.labels: dict[str, bool] = {}
+        self.labels: dict[str, bool | None] = {}
         self.is_up = asyncio.Event()
         self.is_up.set()
         self.is_over = False
@@ -48,18 +50,34 @@ class Sender:
         self.http = httpx2.AsyncClient(trust_env=False, timeout=patience)
 
     def next_request(self) -> tuple[str, dict[str, Any]]:
-        """Think of something to send: a batch, one in ten of them a big one, or labels of samples answered before."""
-        if self.answered and self.random.random() < 0.35:
+        """Think of something to send: a batch or labels of samples answered before; big ones first, then now and then.
+
+        So many labelled normals bring in the second density.
+        """
+        if self.answered and (not self.labels or self.random.random() < 0.35):
             return "/feedback", {"labels": self.some_labels()}
-        size = self.random.choice([self.random.randint(1, 40)] * 9 + [300])
+        sizes = [1, 2, self.random.randint(3, 16), self.random.randint(17, 40)]
+        size = self.random.choice(sizes * 3 + [300]) if self.answered else 300
         ids = [f"{self.name}-{next(self.numbers)}" for _ in range(size)]
-        rows = [self.X[int(name.rpartition("-")[2]) % len(self.X)].tolist() for name in ids]
-        return "/observe", {"samples": rows, "ids": ids}
+        return "/observe", {"samples": [self.row(name) for name in ids], "ids": ids}
+
+    def row(self, name: str) -> list[float | None]:
+        """Give the sample of an id."""
+        return self.X[int(name.rpartition("-")[2]) % len(self.X)]
 
     def some_labels(self) -> list[dict[str, Any]]:
+        """Label samples of one batch, or all of it; some labels are wrong, some revised, some withdrawn."""
         body, _ = self.random.choice(self.answered)
-        chosen = self.random.sample(body["ids"], min(len(body["ids"]), self.random.randint(1, 9)))
-        return [{"id": name, "anomaly": self.random.random() < 0.3} for name in chosen]
+        most = self.random.choice([self.random.randint(1, 9)] * 9 + [300]) if self.labels else 300
+        chosen = self.random.sample(body["ids"], min(len(body["ids"]), most))
+        return [{"id": name, "anomaly": self.label(name)} for name in chosen]
+
+    def label(self, name: str) -> bool | None:
+        """Say what a sample is: mostly right, but of far ones often that they are normal."""
+        if name in self.labels and self.random.random() < 0.3:
+            return None
+        is_far = max(abs(value) for value in self.row(name) if value is not None) > FAR
+        return self.random.random() < (0.6 if is_far else 0.05)
 
     async def send(self) -> None:
         """Go on until it is over and the last request is answered."""
@@ -69,7 +87,7 @@ class Sender:
             if path == "/observe":
                 self.answered.append((body, answer))
             else:
-                assert set(answer["outcome"]) <= {"applied", "duplicate", "revised"}
+                assert set(answer["outcome"]) <= {"applied", "duplicate", "revised", "withdrawn"}
                 self.labels.update((label["id"], label["anomaly"]) for label in body["labels"])
             await asyncio.sleep(self.pause_seconds)
         await self.http.aclose()
@@ -100,6 +118,15 @@ class Sender:
         assert int(answer.headers["retry-after"]) >= 1
         self.refusals.add(answer.json()["code"])
         await asyncio.sleep(PAUSE_SECONDS)
+
+
+def samples(n: int, m: int, seed: int) -> list[list[float | None]]:
+    """Make clusters with outliers near and far, and a value in twenty that is missing."""
+    rng = np.random.default_rng(seed)
+    X = blobs(n, m, seed=seed)
+    X[rng.random(n) < 0.04] *= rng.choice([30.0, -1e3, 1e6])
+    X[(rng.random(X.shape) < 0.05) & (np.arange(m) > 0)] = np.nan
+    return [[None if np.isnan(value) else value for value in row] for row in X.tolist()]
 
 
 def count_answers(senders: Iterable[Sender]) -> int:
@@ -146,7 +173,7 @@ class Reading:
     def __init__(self, config: DetectorConfig, log: list[Entry]) -> None:
         self.detector = Detector(config)
         self.batches: list[tuple[str, ...]] = []
-        self.said: dict[str, tuple[int, float, float, bool, list[float]]] = {}
+        self.said: dict[str, tuple[int, float, float, bool, list[float | None]]] = {}
         for entry in log:
             event = read_event(entry.body)
             records = read_records(event.records)
@@ -156,12 +183,12 @@ class Reading:
                 self.detector.feedback(records, event.labels)
 
     def observe(self, entry: Entry, records: Any) -> None:
-        out = self.detector.observe(records.x)
+        out = self.detector.observe(records.x, times_of(records))
         assert out.seq.tolist() == records.seq.tolist()
         for column in ("score", "threshold", "is_anomaly"):
             assert np.array_equal(getattr(out, column), getattr(records, column), equal_nan=column != "is_anomaly")
         self.batches.append(entry.ids)
-        columns = (out.seq, out.score, out.threshold, out.is_anomaly, records.x)
+        columns = (out.seq, out.score, out.threshold, out.is_anomaly, np.where(np.isnan(records.x), None, records.x))
         self.said.update(zip(entry.ids, zip(*(column.tolist() for column in columns), strict=True), strict=True))
 
 
@@ -204,6 +231,10 @@ async def question(urls: list[str], senders: list[Sender]) -> dict[str, Witness]
     async with httpx2.AsyncClient(trust_env=False, timeout=60) as http:
         for stream in dict.fromkeys(sender.stream for sender in senders):
             described = (await http.get(f"{urls[0]}/streams/{stream}")).json()
+            assert described["rebuilt"] is None
+            assert sum(described["replay_mismatches"][reason] for reason in MISMATCHES) == 0, described
+            checked = (await http.get(f"{urls[0]}/streams/{stream}/check")).json()
+            assert checked["ok"], checked
             exported = [(await http.get(f"{url}/streams/{stream}/export")).content for url in urls]
             engines = {decode(body, "stream", 1)[1]["engine"].tobytes() for body in exported}
             witnesses[stream] = Witness(DetectorConfig.from_dict(described["config"]), engines)
