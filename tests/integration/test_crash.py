@@ -32,6 +32,12 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("redis_server").url)
 
 
+class LabellingSender(Sender):
+    """One that begins with so many labelled normals that they have a density of their own."""
+
+    begins_with = 300
+
+
 class Killer:
     """Ends a service between two instructions of it: at a random moment, or just when it has answered."""
 
@@ -81,7 +87,7 @@ async def test_kill_9_between_the_append_and_the_answer_counts_everything_once(
         service = ServiceProcess(relay.url, tmp_path, snapshot_every_events=7)
         await asyncio.to_thread(service.start)
         await asyncio.to_thread(create, service.url)
-        senders = [Sender(f"{stream}0", stream, seed, [service.url], "stream_moved") for stream in STREAMS]
+        senders = [LabellingSender(f"{stream}0", stream, seed, [service.url], "stream_moved") for stream in STREAMS]
         tasks = [asyncio.create_task(sender.send()) for sender in senders]
         killer = Killer(service, senders, random.Random(seed))
         for _ in range(max(2, KILLS // 3)):
@@ -110,7 +116,7 @@ async def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(store_url:
         await asyncio.to_thread(create, service.url)
         # what the killed one had sent may reach the store after the next one has read it
         senders = [
-            Sender(f"{stream}{number}", stream, seed, [service.url], "stream_moved")
+            LabellingSender(f"{stream}{number}", stream, seed, [service.url], "stream_moved")
             for stream in STREAMS
             for number in range(CLIENTS)
         ]

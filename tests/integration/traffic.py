@@ -31,6 +31,8 @@ class Sender:
     """
 
     pause_seconds = 0.0
+    begins_with = 10
+    """So many samples come first, and are labelled."""
 
     def __init__(
         self, name: str, stream: str, seed: int, urls: list[str], *may_pass: str, patience: float = 30
@@ -50,14 +52,11 @@ class Sender:
         self.http = httpx2.AsyncClient(trust_env=False, timeout=patience)
 
     def next_request(self) -> tuple[str, dict[str, Any]]:
-        """Think of something to send: a batch or labels of samples answered before; big ones first, then now and then.
-
-        So many labelled normals bring in the second density.
-        """
+        """Think of something to send: a batch, one in ten of them a big one, or labels of samples answered before."""
         if self.answered and (not self.labels or self.random.random() < 0.35):
             return "/feedback", {"labels": self.some_labels()}
         sizes = [1, 2, self.random.randint(3, 16), self.random.randint(17, 40)]
-        size = self.random.choice(sizes * 3 + [300]) if self.answered else 300
+        size = self.random.choice(sizes * 3 + [300]) if self.answered else self.begins_with
         ids = [f"{self.name}-{next(self.numbers)}" for _ in range(size)]
         return "/observe", {"samples": [self.row(name) for name in ids], "ids": ids}
 
