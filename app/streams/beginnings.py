@@ -4,7 +4,7 @@ import json
 import struct
 from typing import Any
 
-from app.storage.base import START, Position, Remains, Snapshot, Store
+from app.storage.base import START, Position, Remains, Snapshot, Store, StoreCorrupt
 from app.streams.state import StreamState, new_state
 from core import Detector, DetectorConfig, InvalidConfig, InvalidSnapshot
 from core.snapshot import MAGIC
@@ -32,7 +32,10 @@ def read_or_none(snapshot: Snapshot) -> StreamState | None:
 
 async def find_birth(store: Store, stream: str, remains: Remains) -> StreamState | None:
     """Make the state that a stream began with, by the config that is still readable in a damaged snapshot."""
-    first = await store.entries(stream, START, 1)
+    try:
+        first = await store.entries(stream, START, 1)
+    except StoreCorrupt:
+        return None
     if not first or first[0].first_seq is None:
         return None
     for snapshot in (remains.snapshot, remains.base):

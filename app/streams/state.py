@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from app.metrics import StreamFigures
-from app.storage.base import Position
+from app.storage.base import START, Position
 from app.streams.horizon import Horizon
 from app.streams.marks import Mismatches, Rebuilt
 from app.streams.weighing import SESSION_BYTES, held_bytes
@@ -82,13 +82,15 @@ class StreamState:
 
     @classmethod
     def from_bytes(cls, body: bytes, position: Position) -> "StreamState":
-        """Read a state, or raise InvalidSnapshot."""
+        """Read a state, or raise InvalidSnapshot; at START it may stand where it says that it stood."""
         meta, arrays = decode(body, KIND, VERSION)
         header = read_header(meta)
         if "engine" not in arrays:
             raise InvalidSnapshot("it holds no engine")
         detector = Detector.from_bytes(arrays["engine"].tobytes())
         horizon = Horizon(header.oldest_seq, header.marks)
+        if position == START and header.position is not None:
+            position = header.position  # the store has lost it
         state = cls(detector, position, horizon, header.newest_timestamp)
         state.replay_mismatches, state.rebuilt = header.replay_mismatches, header.rebuilt
         return state

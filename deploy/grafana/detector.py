@@ -85,9 +85,9 @@ def add_overview(dashboard: Dashboard) -> None:
         number("Warming up", "Streams that have no scores yet.", "short", "sum(itan_warming_up_streams)", []),
         number(
             "Replay mismatches",
-            "Samples that a restart of the present processes scored otherwise than the log says.",
+            "Streams whose samples a restart scored otherwise than the log says, until somebody accepts it.",
             "short",
-            "sum(itan_replay_mismatches_total)",
+            "sum(itan_mismatched_streams)",
             [(1, "red")],
         ),
     )

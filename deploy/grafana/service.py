@@ -218,6 +218,15 @@ def add_store(dashboard: Dashboard) -> None:
             ),
         ),
         chart(
+            "Streams in trouble",
+            "damaged: they cannot be opened without loss. mismatched: replayed otherwise than logged, and nobody "
+            "has accepted it. rebuilt: a snapshot was lost, and nothing else.",
+            "short",
+            (f"sum(itan_damaged_streams{{{HERE}}})", "damaged"),
+            (f"sum(itan_mismatched_streams{{{HERE}}})", "mismatched"),
+            (f"sum(increase(itan_streams_rebuilt_total{{{HERE}}}[$__rate_interval]))", "rebuilt"),
+        ),
+        chart(
             "Snapshots",
             "Stored and failed, a second.",
             "ops",
