@@ -179,6 +179,7 @@ async def learn(
 ) -> tuple[Records, Mapping[int, Explained]]:
     """Score and learn what is new of a batch, X in these rows or in all, and log it; with what is explained, by seq."""
     times = new_times(session, state, batch, len(X), rows)
+    session.refuse_again()
     began = perf_counter()
     # an error in the first slice has changed nothing; from then on the engine is ahead of the log
     first, rest = (None, None) if times is None else (times[:FIRST_ROWS], times[FIRST_ROWS:])

@@ -63,6 +63,9 @@ class Session:
         self._state: StreamState | None = None
         self._current = False
         self._look_again_at = -math.inf
+        self._refused_writes = 0  # in a row
+        self._write_again_at = -math.inf
+        self._refusal: StoreUnavailable | None = None
         self._acknowledged = START
         self._birth: Snapshot | None = None
 
@@ -197,14 +200,31 @@ class Session:
             yield
         except TooManyStreams:
             raise  # there is nothing yet that could be ahead
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, StoreUnavailable):
+                self._note_refusal(error)
             self._current, self._look_again_at = False, -math.inf
             self.leases.drop(self.stream)
             raise
 
+    def _note_refusal(self, error: StoreUnavailable) -> None:
+        """Let writes try again at once after the first refusal, then after a second, and then more and more seldom."""
+        self._refused_writes, self._refusal = self._refused_writes + 1, error
+        pause = min(2.0 ** (self._refused_writes - 2), RETRY_SECONDS) if self._refused_writes > 1 else 0.0
+        self._write_again_at = self.clock.monotonic() + pause
+
+    def refuse_again(self) -> None:
+        """Raise the store's last refusal anew if it is not yet time for another try.
+
+        Each try leaves the engine ahead of the log, and the next reader waits for a replay.
+        """
+        if self._refusal is not None and self.clock.monotonic() < self._write_again_at:
+            raise StoreUnavailable(self._refusal.reason, self._refusal.cause)
+
     async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
         """Log an event that the engine has taken; only then is it acknowledged."""
         await self.store.append(self.stream, state.position, entry, labels, self.leases.token(self.stream))
+        self._refused_writes, self._refusal = 0, None
         state.position = self._acknowledged = entry.position
         state.unsaved_events += 1
         if self.unsaved_since is None:

@@ -3,7 +3,7 @@ import asyncio
 import httpx2
 import pytest
 
-from app.storage.base import StaleWriter, StoreUnavailable
+from app.storage.base import Cause, StaleWriter, StoreUnavailable
 from app.storage.memory import MemoryStore
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 
@@ -201,9 +201,47 @@ async def test_a_failed_append_is_not_learned():
             labels = {"labels": [{"seq": 40, "anomaly": True}]}
             await service.refused("POST", "/feedback?stream=s", 503, "store_unavailable", json=labels)
         del store.before["append"]
+        service.clock.advance(1.0)
         await unbroken.observe(X[:50])
         assert (await service.observe(X[50:]))["score"] == (await unbroken.observe(X[50:]))["score"]
         assert await service.export() == await unbroken.export()
+
+
+async def test_a_store_that_goes_on_refusing_is_tried_seldom():
+    store = DisturbedStore(MemoryStore())
+    calls = {"append": 0, "load": 0}
+
+    def counted(verb, outcome):
+        async def hook():
+            calls[verb] += 1
+            await outcome()
+
+        return hook
+
+    async def pass_by():
+        pass
+
+    async with Service(store) as service:
+        await service.observe(blobs(50))
+        store.before["append"] = counted("append", raising(StoreUnavailable("full", Cause.FULL)))
+        store.before["load"] = counted("load", pass_by)
+        body, loads = {"samples": [[9.0, 9.0]]}, []
+        for tries, pause in ((2, 1.0), (3, 2.0), (4, 4.0), (5, 5.0), (6, 5.0)):
+            for _ in range(10):
+                await service.refused("POST", "/observe?stream=s", 503, "store_unavailable", json=body)
+                await service.accepted("POST", "/observe?stream=s&learn=false", json=body)
+            assert calls["append"] == tries
+            loads.append(calls["load"])
+            assert await service.metric("itan_store_errors_total", reason="unavailable") == (tries - 1) * 11 - 1
+            service.clock.advance(pause - 0.1)
+            await service.refused("POST", "/observe?stream=s", 503, "store_unavailable", json=body)
+            assert calls["append"] == tries
+            service.clock.advance(0.1)
+        assert max(loads) == 3 * min(loads)
+        store.before["append"] = pass_by
+        for n_seen in (51, 52):
+            await service.observe([[9.0, 9.0]])
+            assert (await service.accepted("GET", "/streams/s"))["n_seen"] == n_seen
 
 
 async def test_an_append_whose_answer_is_lost_counts_once():
