@@ -14,7 +14,7 @@ from app.streams.errors import Refused
 T = TypeVar("T")
 
 SMALL_BODY_BYTES = 65_536
-SMALL_BODY = "what this path takes"
+SMALL_BODY = "on this path"
 QUICK_BYTES = 524_288
 """A body up to this long is decoded in one piece, which takes 20 ms at most, whatever it holds."""
 

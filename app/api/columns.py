@@ -144,7 +144,7 @@ def read_piece(column: Column, piece: Piece, faults: Faults) -> tuple[Sequence[A
 def add_fault(column: Column, place: int, element: bytes, faults: Faults) -> None:
     """Add what is wrong with an element; InvalidJson for a name that stands twice."""
     if len(faults) >= MOST_NAMED:
-        faults.add(place, "", None, "")  # it only counts
+        faults.count([place])
         return
     tree, field = read_tree(element), f"{column.name}[{place}]"
     refuse_repeated_in(tree, field)

@@ -4,7 +4,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.bodies import checked_tree, decode, media_type, read_body, without_bom
+from app.api.bodies import checked_tree, decode, read_small
 from app.api.queries import read_query
 from app.api.routing import JSON, Answer, Operation, Route, answer, ref
 from app.api.schemas import GrantAnswer, SessionAnswer, SignInBody
@@ -13,7 +13,6 @@ from app.security import COOKIE, Grant, Scope, Unauthenticated, refuse_cross_sit
 from app.tickets import csrf_token
 
 _BODY = msgspec.json.Decoder(SignInBody)
-MOST_BYTES = 8_192
 FRESH = "no-store"
 
 
@@ -31,8 +30,7 @@ async def post_session(request: Request) -> Response:
     # a page of another site must not sign its visitors in as somebody else
     refuse_cross_site(request, Scope.LABEL)
     service = service_of(request)
-    media_type(request, JSON)
-    body = without_bom(await read_body(request, MOST_BYTES, "any key"))
+    body = await read_small(request)
     key = decode(_BODY, body).key
     checked_tree(body)
     held = service.keys.opened_by(key)

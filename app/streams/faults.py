@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -27,6 +28,9 @@ class Fault:
         return f"{cut(self.field, FIELD_CHARACTERS)} is {shown(self.value)}, but must be {self.limit}"
 
 
+UNNAMED = Fault("", None, "")
+
+
 class Faults:
     """Gathers what is wrong with the rows of a request, one fault a row."""
 
@@ -39,6 +43,11 @@ class Faults:
     def add(self, row: int, field: str, value: object, limit: str) -> None:
         """Note a fault, unless one of that row is known."""
         self._by_row.setdefault(row, Fault(field, value, limit))
+
+    def count(self, rows: Iterable[int]) -> None:
+        """Note faults of rows after so many others that these are never named."""
+        for row in rows:
+            self._by_row.setdefault(row, UNNAMED)
 
     def merge(self, others: "Faults") -> None:
         """Note what others have gathered."""

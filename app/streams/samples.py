@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.streams.errors import InvalidSamples, UnknownStream
+from app.streams.errors import MOST_NAMED, InvalidSamples, UnknownStream
 from app.streams.faults import MOST_ITEMS, Fault, Faults
 from core import DetectorConfig, Feature
 from core.config import MAX_FEATURES
@@ -63,12 +63,13 @@ class Checked(Samples):
         """Give the rows that have the stream's form, and their places in the request; add those that have not."""
 
     def _add_outside(self, X: Matrix, places: Places, features: Sequence[Feature], faults: Faults) -> None:
-        """Add the values that features of their kinds cannot have."""
-        for column, feature in enumerate(features):
-            kind, values = KINDS[feature.kind], X[:, column]
-            for row in np.flatnonzero(~(kind.inside(values) | np.isnan(values))).tolist():
-                limit = f"{kind.limit}, since {feature.name!r} is {feature.kind}"
-                faults.add(places[row], self._place(places[row], column, feature.name), float(values[row]), limit)
+        """Add the samples with a value that a feature of its kind cannot have."""
+        kinds = [KINDS[feature.kind] for feature in features]
+        inside = np.column_stack([kind.inside(X[:, column]) for column, kind in enumerate(kinds)])
+        for row, column in first_in_rows(~inside & ~np.isnan(X)):
+            place, feature = places[row], features[column]
+            limit = f"{kinds[column].limit}, since {feature.name!r} is {feature.kind}"
+            faults.add(place, self._place(place, column, feature.name), float(X[row, column]), limit)
 
     def _place(self, place: int, column: int, name: str) -> str:
         return f"{self.field}[{place}][{column}]"
@@ -90,13 +91,15 @@ class RowSamples(Checked):
         if X is not None:
             return X, self._places
         rows, places = [], []
-        for place, row in zip(self._places, self._sent(), strict=True):
+        for place, row in zip(self._places, self._sent(), strict=False):
             misfit = self._misfit(row, config)
             if misfit is None:
                 rows.append(row)
                 places.append(place)
             else:
                 faults.add(place, f"{self.field}[{place}]{misfit.field}", misfit.value, misfit.limit)
+        if self._X is not None:  # then none of them fits, and only the first are named
+            faults.count(self._places[MOST_NAMED:])
         return self._packed(rows, config), places
 
     @abstractmethod
@@ -105,7 +108,7 @@ class RowSamples(Checked):
 
     @abstractmethod
     def _sent(self) -> Sequence[Any]:
-        """Give the rows as they were sent."""
+        """Give the rows as they were sent; of those in a matrix only the first."""
 
     @abstractmethod
     def _misfit(self, row: Any, config: DetectorConfig) -> Fault | None:
@@ -136,7 +139,7 @@ class ArraySamples(RowSamples):
         return self._X if self._width == config.n_features else None
 
     def _sent(self) -> Sequence[ArrayRow]:
-        return self._rows or as_sent(self._X)
+        return self._rows or first_sent(self._X)
 
     def _misfit(self, row: ArrayRow, config: DetectorConfig) -> Fault | None:
         if len(row) == config.n_features:
@@ -174,7 +177,7 @@ class NamedSamples(RowSamples):
         return np.ascontiguousarray(self._X[:, [order[name] for name in names]])
 
     def _sent(self) -> Sequence[NamedRow]:
-        return self._rows or [dict(zip(self._names, row, strict=True)) for row in as_sent(self._X)]
+        return self._rows or [dict(zip(self._names, row, strict=True)) for row in first_sent(self._X)]
 
     def _misfit(self, row: NamedRow, config: DetectorConfig) -> Fault | None:
         names = names_in(config)
@@ -215,7 +218,7 @@ class BinarySamples(Checked):
                 "body", f"{len(self._body)} bytes", f"rows of {width} float64, {8 * width} bytes each, at least one"
             )
         X = np.frombuffer(self._body, dtype="<f8").astype(np.float64).reshape(-1, width)
-        for row, column in np.argwhere(np.isinf(X)).tolist():
+        for row, column in first_in_rows(np.isinf(X)):
             faults.add(row, self._place(row, column, ""), float(X[row, column]), "finite, or NaN if missing")
         return X, range(len(X))
 
@@ -242,6 +245,12 @@ class MixedSamples(Samples):
         return np.concatenate([nothing, *(part.gather(config, faults) for part in self._parts)])
 
 
+def first_in_rows(wrong: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Give row and column of the first wrong value of each row that has one."""
+    rows = np.flatnonzero(wrong.any(axis=1))
+    return list(zip(rows.tolist(), wrong[rows].argmax(axis=1).tolist(), strict=True))
+
+
 def flat(rows: Sequence[ArrayRow], width: int) -> Matrix:
     """Put rows of one width together; None becomes NaN."""
     return np.array(list(chain.from_iterable(rows)), dtype=np.float64).reshape(len(rows), width)
@@ -259,10 +268,10 @@ def named(rows: Sequence[NamedRow], names: Sequence[str]) -> Matrix | None:
         return None
 
 
-def as_sent(X: Matrix | None) -> list[list[Value]]:
-    """Give a matrix as rows of numbers, None where one is missing."""
+def first_sent(X: Matrix | None) -> list[list[Value]]:
+    """Give the first rows of a matrix as numbers, None where one is missing."""
     assert X is not None
-    return [[None if value != value else value for value in row] for row in X.tolist()]
+    return [[None if value != value else value for value in row] for row in X[:MOST_NAMED].tolist()]
 
 
 def names_in(config: DetectorConfig) -> tuple[str, ...]:

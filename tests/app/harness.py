@@ -12,6 +12,7 @@ from app.main import create_app
 from app.settings import Settings
 from app.storage.memory import MemoryStore
 from app.streams.clock import Clock
+from tests.app.problems import check_shape
 
 NOW = 1_800_000_000.0
 
@@ -120,6 +121,7 @@ class Service:
         answer = await self.http.request(method, path, **given)
         assert answer.headers["content-type"] == "application/problem+json", answer.text
         problem = answer.json()
+        check_shape(problem)
         assert (answer.status_code, problem["status"], problem["code"]) == (status, status, code), problem
         return problem
 
