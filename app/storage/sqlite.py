@@ -129,7 +129,7 @@ class SqliteReader:
             raise StoreUnavailable(f"SQLite: {error}: {self._path}", cause_of(error)) from error
 
     def _connect_reader(self) -> sqlite3.Connection:
-        """A connection that cannot write cannot remove the write-ahead file when it is closed."""
+        """A connection that cannot write leaves the files as they are when it is closed."""
         connection = self._connect(self.mode)
         try:
             refuse_foreign(connection, self.application_id)
@@ -183,11 +183,7 @@ class SqliteStore(SqliteReader):
         """Finish what waits and give up the file."""
         if self._looking is not None:
             self._looking.cancel()
-        workers = [self._reader, self._writer]
-        if self._writer.watch is not None and self._writer.watch.is_at_fault:
-            # the last one to close removes what stands at the path of the -wal, unless it can only read
-            workers.reverse()
-        is_ended = all([await worker.stop() for worker in workers])
+        is_ended = all([await worker.stop() for worker in (self._reader, self._writer)])
         if self._lock is not None and is_ended:  # a thread that hangs may yet write
             self._lock.release()
 

@@ -31,11 +31,6 @@ class Watch:
         self._fault = ""
         self._lasting_fault = ""
 
-    @property
-    def is_at_fault(self) -> bool:
-        """Tell whether the files were found to be others."""
-        return bool(self._fault)
-
     def begin(self, connection: sqlite3.Connection, opening: bytes) -> None:
         """Note what was opened, and that the database needs its -wal from now on."""
         self._opening, self._root, self._is_marked = opening, 0, False

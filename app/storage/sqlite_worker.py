@@ -36,10 +36,6 @@ class Job(NamedTuple):
 class Watching(Protocol):
     """What a worker does around its transactions, in its thread."""
 
-    @property
-    def is_at_fault(self) -> bool:
-        """Tell whether it has found that nothing may be written."""
-
     def look(self, connection: sqlite3.Connection) -> None:
         """Raise what forbids to write, or to acknowledge what was just written."""
 

@@ -355,16 +355,21 @@ async def test_a_stream_that_is_deleted_meanwhile_is_no_stream():
 
 async def test_a_label_that_comes_meanwhile_is_in_the_copy_with_its_event():
     """The record is newer than the page that was read: without its event the model would never learn of it."""
+    was_labelled = False
     store = MemoryStore()
     await fill(store)
     disturbed = DisturbedStore(store)
 
     async def label() -> None:
+        nonlocal was_labelled
+        if was_labelled:
+            return
+        was_labelled = True
         async with Service(store) as service:
             await service.feedback({"id": "i50", "anomaly": False}, {"id": "i3", "anomaly": True})
+            await service.crash()  # a snapshot would tell that there is more
 
-    disturbed.before["find_labels"] = once(label)
-    disturbed.before["entries"] = once(label)
+    disturbed.before["find_labels"] = label
     target = MemoryStore()
     await copy(disturbed, target, "s")
     assert await log_of(target, "s") == await log_of(store, "s")
