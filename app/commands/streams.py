@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -120,7 +121,7 @@ def import_(
 def check(which: Which, as_json: AsJson = False, url: Url = DEFAULT_URL, key: Key = None) -> None:
     """Replay all that is kept of streams, and say what is wrong; the exit status is 1 if anything is."""
     with one_line_errors(), Client(url, key, timeout_seconds=PATIENCE_SECONDS) as client:
-        checked = [client.check(stream) for stream in _chosen(client, which)]
+        checked = _for_each(client, which, client.check)
     if as_json:
         print(json.dumps(checked, indent=2))
     else:
@@ -152,12 +153,21 @@ def repair(
 def accept(which: Which, url: Url = DEFAULT_URL, key: Key = None) -> None:
     """Accept what replays or repairs have changed; it is shown no more."""
     with one_line_errors(), Client(url, key, timeout_seconds=PATIENCE_SECONDS) as client:
-        for stream in _chosen(client, which):
-            client.accept(stream)
+        _for_each(client, which, client.accept)
 
 
-def _chosen(client: Client, which: str) -> list[str]:
-    return list(client.streams()) if which == ALL else [which]
+def _for_each(client: Client, which: str, call: Callable[[str], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Call for one stream, or for all; of all, those that are deleted meanwhile are left out."""
+    if which != ALL:
+        return [call(which)]
+    answers: list[dict[str, Any]] = []
+    for stream in client.streams():
+        try:
+            answers.append(call(stream))
+        except ApiError as error:
+            if error.code != "unknown_stream":
+                raise
+    return answers
 
 
 def _print_check(found: dict[str, Any]) -> None:

@@ -107,6 +107,14 @@ def test_streams_are_checked_repaired_and_accepted(url: str, stream: str) -> Non
     assert "[404 " in itan(url, "streams", "check", "nobody", code=1).stderr
 
 
+def test_a_stream_that_is_deleted_during_a_check_of_all_is_left_out(
+    url: str, stream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Client, "streams", lambda _: ["gone", stream])
+    assert itan(url, "streams", "check", "all").stdout.startswith(f"{stream}: ok")
+    itan(url, "streams", "check", "gone", code=1)
+
+
 def test_what_is_wrong_is_said_in_words_and_by_the_exit_status(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/itan.db"
     with ServiceProcess(store, tmp_path) as service, Client(service.url) as client:
