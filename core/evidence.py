@@ -95,7 +95,8 @@ def _scales(count: FloatArray, scatter: FloatArray, expected: Expectation, floor
 def _own_scale(count: FloatArray, scatter: FloatArray, expected: FloatArray, floor: float) -> FloatArray:
     own = scatter if scatter.ndim == 2 else np.einsum("kii->ki", scatter)
     variance: FloatArray = (OWN_COUNT * expected + own) / (OWN_COUNT + count)[:, None] + floor
-    return variance
+    # what is left of 1e24 less 1e24 for a side of small values may be far below zero
+    return np.maximum(variance, floor)
 
 
 def _relative_spread(scatter: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:

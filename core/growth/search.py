@@ -137,7 +137,18 @@ def _refined(X: FloatArray, left: BoolArray, normal: FloatArray, covariance: Flo
         apart = gap / (within + 0.1 * few * covariance)
     else:
         within = (a.T @ a + b.T @ b) / len(X)
-        apart = np.linalg.solve(within + 0.1 * few * np.diag(np.diag(covariance)), gap)
+        apart = _solved(within + 0.1 * few * np.diag(np.diag(covariance)), gap)
     along = direction(apart)
     normals = np.stack([along[0], normal]) if along is not None else normal[None]
     return Hyperplanes(normals, np.array([_best_cut(np.sort(X @ axis), least) for axis in normals]))
+
+
+def _solved(matrix: FloatArray, v: FloatArray) -> FloatArray:
+    """The solution u of matrix u = v; that of its diagonal if the matrix has no inverse.
+
+    It has none where two features are equal, and large beside what the leaf's variances have faded to.
+    """
+    try:
+        return np.asarray(np.linalg.solve(matrix, v), np.float64)
+    except np.linalg.LinAlgError:
+        return np.asarray(v / np.diag(matrix), np.float64)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from core import Detector, DetectorConfig
+from core.growth.search import best_hyperplane
 from core.nodes import VARIANCE_FLOOR
 from tests.core.samples import clusters, detector
 
@@ -342,6 +343,26 @@ def test_what_is_imputed_beside_a_huge_value_has_no_huge_variance():
         one.observe(clusters(40, seed=1))
     spread, usual = (one._model.densities.moments()[1][0, 1, 1] for one in (model, plain))
     assert spread < 1.5 * usual
+
+
+@pytest.mark.parametrize("half_life", [10.0, 30.0])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_feature_and_its_copy_that_grow_and_shrink_by_twelve_orders(family, half_life):
+    """A search among rows of 1e12 and of 1 found a variance below zero, and a matrix that has no inverse."""
+    model = detector(2, family=family, half_life_samples=half_life, scaling="none", round_growth=0.3)
+    rng = np.random.default_rng(0)
+    for scale in [1.0, 1.0, *(10.0**k for k in range(13)), *[1.0] * 10]:
+        x = rng.normal(size=(60, 1)) + np.where(rng.random((60, 1)) < 0.5, 10, 0)
+        assert np.isfinite(model.observe(np.repeat(scale * x, 2, 1)).score).all()
+    assert_sound(model)
+
+
+def test_a_search_among_copies_beside_a_small_variance_finds_a_plane():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 1)) + np.where(rng.random((60, 1)) < 0.5, 10, 0)
+    plane = best_hyperplane(np.repeat(1e12 * x, 2, 1), np.eye(2), 3, lambda left: left.mean(0))
+    assert plane is not None
+    assert np.linalg.norm(plane.normal) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
