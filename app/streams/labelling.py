@@ -62,7 +62,7 @@ class Targets:
 
 async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bool = False) -> Labelled:
     """Apply labels to samples observed earlier; the session's lock is held."""
-    state = await session.state()
+    state = await session.state_to_change()
     targets = await resolve(session, state, labels)
     records = await session.ledger.current_records(targets.undecided())
     targets.mark([seq for seq in targets.undecided() if seq not in records], "expired")

@@ -82,7 +82,7 @@ async def observe(session: Session, batch: Batch, allowance: Allowance = UNLIMIT
 async def state_for(session: Session, samples: Samples, allowance: Allowance) -> StreamState:
     """Give the stream's state, or begin a stream that these samples describe."""
     try:
-        return await session.state()
+        return await session.state_to_change()
     except UnknownStream:
         if not (session.settings.auto_create and allowance.creates):
             raise

@@ -116,6 +116,12 @@ class Session:
             raise UnknownStream(self.stream)
         return self._state
 
+    async def state_to_change(self) -> StreamState:
+        """Give the state for a change; nothing is read anew while the store goes on refusing them."""
+        if not self._is_current:
+            self.refuse_again()
+        return await self.state()
+
     async def readable(self) -> StreamState:
         """Give a state to read from; while the store is down, the one in memory."""
         # a store that hangs takes seconds to fail: one read now and then finds out, no other waits for it

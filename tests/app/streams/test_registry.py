@@ -237,11 +237,24 @@ async def test_a_store_that_goes_on_refusing_is_tried_seldom():
             await service.refused("POST", "/observe?stream=s", 503, "store_unavailable", json=body)
             assert calls["append"] == tries
             service.clock.advance(0.1)
-        assert max(loads) == 3 * min(loads)
+        assert loads == [3, 5, 7, 9, 11]  # twice for each try but the first
         store.before["append"] = pass_by
         for n_seen in (51, 52):
             await service.observe([[9.0, 9.0]])
             assert (await service.accepted("GET", "/streams/s"))["n_seen"] == n_seen
+
+
+async def test_what_a_store_refuses_at_once_reads_nothing_anew():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        await service.observe(blobs(50))
+        store.before["append"] = raising(StoreUnavailable("full", Cause.FULL))
+        for _ in range(2):
+            await service.refused("POST", "/observe?stream=s", 503, "store_unavailable", json={"samples": [[9, 9]]})
+        store.before["load"] = raising(RuntimeError("read anew"))
+        await service.refused("POST", "/observe?stream=s", 503, "store_unavailable", json={"samples": [[9, 9]]})
+        labels = {"labels": [{"seq": 40, "anomaly": True}]}
+        await service.refused("POST", "/feedback?stream=s", 503, "store_unavailable", json=labels)
 
 
 async def test_an_append_whose_answer_is_lost_counts_once():
