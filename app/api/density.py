@@ -65,8 +65,8 @@ async def get_grid(request: Request) -> Response:
         if i == j:
             raise InvalidQuery("y", query["y"], "another feature than x")
         grid = await service.grids.grid(stream, state, (i, j), size)
-    axes = {"x": query["x"], "y": query["y"], "x_values": grid.x.tolist(), "y_values": grid.y.tolist()}
-    return answer({"stream": stream, "as_of_seq": grid.as_of_seq, **axes, "log_density": grid.log_density.tolist()})
+    axes = {"x": query["x"], "y": query["y"], "x_values": grid.x_values, "y_values": grid.y_values}
+    return answer({"stream": stream, "as_of_seq": grid.as_of_seq, **axes, "log_density": grid.log_density})
 
 
 def feature_in(query: dict[str, str], parameter: str, config: DetectorConfig) -> int:

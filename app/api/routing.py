@@ -1,5 +1,6 @@
 """Routes: what answers a request, and what the OpenAPI document says of it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.admission import admit
+from app.api.service import service_of
 from app.security import Scope as KeyScope
+from app.streams.errors import Stopping
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -85,7 +88,14 @@ def answering(endpoint: Endpoint) -> ASGIApp:
     """Make an app of an endpoint; what it raises is for the middleware that answers errors."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        response = await endpoint(Request(scope, receive, send))
+        request = Request(scope, receive, send)
+        try:
+            response = await endpoint(request)
+        except asyncio.CancelledError as error:
+            # the server's time to shut down is over, and it would answer 500
+            if service_of(request).is_stopping:
+                raise Stopping from error
+            raise
         await response(scope, receive, without_body(send) if scope["method"] == "HEAD" else send)
 
     return app

@@ -134,10 +134,11 @@ def counted(tally: "Tally") -> str:
 def run(work: "Coroutine[Any, Any, T]") -> T:
     """Run to the end, or say in one line why not."""
     from app.storage.base import StoreError
+    from app.streams.backups import BackupRefused
 
     try:
         return asyncio.run(work)
-    except (StoreError, OSError) as error:
+    except (BackupRefused, StoreError, OSError) as error:
         raise fail(str(error), FAILED) from None
     except ValueError as error:
         raise fail(str(error), MISUSED) from None

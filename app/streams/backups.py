@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 from typing import TypeVar
 
 from app.build import BUILD
-from app.storage.base import Store, StoreCorrupt, StoreError, StoreUnavailable
+from app.storage.base import Store, StoreCorrupt, StoreUnavailable
 from app.storage.filelock import FileLock
 from app.storage.sqlite import SqliteReader
 from app.storage.sqlite_backup import BackupReader, BackupWriter, seal, sync
@@ -26,7 +26,7 @@ LEASE_SECONDS = 600.0
 UNFINISHED_SUFFIX = ".unfinished"
 
 
-class BackupRefused(StoreError):
+class BackupRefused(Exception):
     """A backup or a restore that would destroy something, or cannot be done; nothing was changed."""
 
 

@@ -94,6 +94,24 @@ def test_an_idle_connection_does_not_hold_up_the_end() -> None:
             assert process.wait(30) == 0
 
 
+def test_a_request_that_does_not_come_to_its_end_is_told_why() -> None:
+    with serving("--store", "memory://", "--log-level", "warning", ITAN_SHUTDOWN_SECONDS="1") as (process, address):
+        host, port = address.removeprefix("http://").rstrip("/").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            head = b"POST /observe?stream=s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            connection.sendall(head + b"Content-Length: 20\r\n\r\n{")
+            get(f"{address}/livez")
+            process.send_signal(signal.SIGTERM)
+            answer = b""
+            while piece := connection.recv(65536):
+                answer += piece
+        assert answer.startswith(b"HTTP/1.1 503")
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == "stopping"
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert "Exception in ASGI application" not in process.stderr.read()
+
+
 def test_flags_win_over_the_environment(tmp_path: Path) -> None:
     flag, variable = tmp_path / "flag.db", tmp_path / "variable.db"
     settings = {"ITAN_STORE": f"sqlite:///{variable}", "ITAN_HOST": "192.0.2.1"}

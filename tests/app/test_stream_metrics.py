@@ -68,7 +68,8 @@ async def test_what_is_told_of_a_stream_is_what_the_stream_says():
         assert min(recent) < await told("log_loss_nats") == await service.metric("itan_log_loss_nats") < max(recent)
         await service.registry.save(service.registry._sessions["s"])
         stored = said | (await service.http.get("/streams/s")).json()
-        assert await told("snapshot_bytes") == stored["storage"]["snapshot_bytes"]
+        # the older snapshot that the store keeps is the same one
+        assert 2 * await told("snapshot_bytes") == stored["storage"]["snapshot_bytes"]
         assert await told("snapshot_bytes") == await service.metric("itan_snapshot_bytes") > 0
         assert await told("unsaved_events") == 0
 

@@ -91,6 +91,7 @@ async def test_a_late_answer_is_not_taken_for_that_of_the_next_command(server, l
 
 async def test_groups_that_share_the_line_keep_their_order(server, store):
     store = RedisStore(server.url)  # patient: no group is sent twice
+    await store.open()
     appends = [store.append("s", Position(seq - 1, 0), one(seq)) for seq in range(1, 400)]
     assert await asyncio.gather(*appends) == [None] * 399
     assert await store.entries("s", Position(0, 0), 400) == [one(seq) for seq in range(1, 400)]

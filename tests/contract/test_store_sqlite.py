@@ -77,7 +77,9 @@ async def test_kill_9_keeps_what_was_acknowledged_and_no_half(path):
         for _ in range(20 + 17 * turn):
             acknowledged = int(writer.stdout.readline())
         writer.kill()
-        acknowledged = int([acknowledged, *writer.communicate()[0].split()][-1])
+        # communicate would leave out the lines that readline has in its buffer
+        acknowledged = int([acknowledged, *writer.stdout.read().split()][-1])
+        writer.communicate()
         store = SqliteStore(path)
         await store.open()
         (_, head), log, size = await load_all(store)
