@@ -16,7 +16,9 @@ SERVED: dict[str, Callable[[Path], Servers]] = {
     "sentinel": lambda folder: WatchedServers(find_valkey(), folder),
     "cluster": lambda folder: ClusterServers(find_valkey(), folder),
 }
-KINDS = ["memory", "sqlite", *SERVED]
+LASTING = ["sqlite", *SERVED]
+"""Kinds of stores that keep what they hold when they are closed."""
+KINDS = ["memory", *LASTING]
 
 
 @pytest.fixture(scope="session")
@@ -52,12 +54,22 @@ def own_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Redis
     server.kill()
 
 
+def url_of(kind: str, folder: Path, empty_server: Callable[[str], Servers]) -> str:
+    if kind in SERVED:
+        return empty_server(kind).url
+    return "memory://" if kind == "memory" else f"sqlite:///{folder}/itan.db"
+
+
 @pytest.fixture(params=KINDS)
 def store_url(request: pytest.FixtureRequest, tmp_path: Path, empty_server) -> str:
     """The URL of an empty store of each kind."""
-    if request.param in SERVED:
-        return empty_server(request.param).url
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/itan.db"
+    return url_of(request.param, tmp_path, empty_server)
+
+
+@pytest.fixture(params=LASTING)
+def lasting_url(request: pytest.FixtureRequest, tmp_path: Path, empty_server) -> str:
+    """The URL of an empty store of each kind that does not forget all when it is closed."""
+    return url_of(request.param, tmp_path, empty_server)
 
 
 @pytest.fixture

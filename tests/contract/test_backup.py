@@ -10,7 +10,7 @@ import pytest
 from app.commands.backup import back_up as back_up_url
 from app.commands.backup import put_back
 from app.storage import open_store
-from app.storage.base import START, Entry, LeaseHeld, Position, Snapshot, Store, StoreCorrupt
+from app.storage.base import START, Entry, LeaseHeld, Position, Snapshot, Store, StoreCorrupt, StoreError
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
 from app.storage.sqlite_backup import BackupReader
@@ -99,16 +99,14 @@ async def test_a_backup_of_any_store_can_be_restored(store_url, target, tmp_path
     await expect_the_same(SqliteStore(tmp_path / "restored.db"), first)
 
 
-async def test_a_backup_can_be_restored_into_any_store(store_url, backed_up, target):
-    if store_url.startswith("memory"):
-        pytest.skip("it forgets all between two openings")
-    assert (await restored(target, store_url)).samples == 313
-    assert (await restored(target, store_url)).streams == 0  # all is there
-    await expect_the_same(open_store(store_url), backed_up)
+async def test_a_backup_can_be_restored_into_any_store(lasting_url, backed_up, target):
+    assert (await restored(target, lasting_url)).samples == 313
+    assert (await restored(target, lasting_url)).streams == 0  # all is there
+    await expect_the_same(open_store(lasting_url), backed_up)
     with pytest.raises(backups.BackupRefused, match=r"2 streams that are not as in the backup \(s, young\)|1 streams"):
-        await restored(target, store_url)
-    assert (await restored(target, store_url, is_forced=True)).streams >= 1
-    await expect_the_same(open_store(store_url), backed_up)
+        await restored(target, lasting_url)
+    assert (await restored(target, lasting_url, is_forced=True)).streams >= 1
+    await expect_the_same(open_store(lasting_url), backed_up)
 
 
 async def test_a_store_that_holds_anything_else_is_left_alone(backed_up, target, tmp_path):
@@ -182,7 +180,7 @@ async def test_a_changed_byte_is_found_before_anything_is_changed(backed_up, tar
     target.write_bytes(damaged)
     try:
         await restored(target, f"sqlite:///{tmp_path}/new.db")
-    except backups.StoreError:
+    except StoreError:
         assert not (tmp_path / "new.db").exists()
     else:  # it lies where nothing is kept
         await expect_the_same(SqliteStore(tmp_path / "new.db"), backed_up)
@@ -201,20 +199,18 @@ async def test_a_changed_body_is_found(backed_up, target, tmp_path):
 async def test_a_file_that_was_cut_is_refused(backed_up, target, tmp_path, share):
     whole = target.read_bytes()
     target.write_bytes(whole[: int(len(whole) * share)])
-    with pytest.raises((StoreCorrupt, backups.StoreError)):
+    with pytest.raises((StoreCorrupt, StoreError)):
         await restored(target, f"sqlite:///{tmp_path}/new.db")
     assert not (tmp_path / "new.db").exists()
 
 
 async def test_a_service_does_not_start_on_a_backup(backed_up, target):
-    with pytest.raises(backups.StoreError, match="another program"):
+    with pytest.raises(StoreError, match="another program"):
         await SqliteStore(target).open()
 
 
-async def test_a_restore_that_was_cut_short_goes_on(store_url, backed_up, target):
-    if store_url.startswith("memory"):
-        pytest.skip("it forgets all between two openings")
-    store = DisturbedStore(open_store(store_url))
+async def test_a_restore_that_was_cut_short_goes_on(lasting_url, backed_up, target):
+    store = DisturbedStore(open_store(lasting_url))
 
     async def fail(*given: Any) -> None:
         raise KeyboardInterrupt
@@ -224,11 +220,11 @@ async def test_a_restore_that_was_cut_short_goes_on(store_url, backed_up, target
         with pytest.raises(KeyboardInterrupt):
             await backups.restore(backup, store, await backups.plan(["s", "young"], backup, store))
         assert (await store.load("s"))[0].body == UNFINISHED
-    async with Service(open_store(store_url)) as service:
+    async with Service(open_store(lasting_url)) as service:
         answer = await service.http.post("/observe?stream=s", json={"samples": X[:1].tolist()})
         assert answer.json()["code"] in ("store_corrupt", "stream_elsewhere")
-    assert (await restored(target, store_url)).streams == 2
-    await expect_the_same(open_store(store_url), backed_up)
+    assert (await restored(target, lasting_url)).streams == 2
+    await expect_the_same(open_store(lasting_url), backed_up)
 
 
 async def test_a_stream_that_is_being_served_is_not_replaced(backed_up, target):

@@ -20,7 +20,7 @@ from app.storage.base import (
     StreamSize,
     TooManyStreams,
 )
-from tests.contract.conftest import KINDS
+from tests.contract.conftest import LASTING
 
 START = Snapshot(Position(0, 0), b"start")
 EVERY_BYTE = bytes(range(256)) + b"\r\n$5\r\n\x00"
@@ -575,7 +575,7 @@ async def test_check_answers_with_warnings_in_words(store):
     assert all(isinstance(warning, str) and warning for warning in await store.check())
 
 
-@pytest.mark.parametrize("store_url", [kind for kind in KINDS if kind != "memory"], indirect=True)
+@pytest.mark.parametrize("store_url", LASTING, indirect=True)
 async def test_what_was_stored_outlives_the_store(store_url):
     first = open_store(store_url)
     await first.open()
