@@ -9,18 +9,11 @@ from typing import NamedTuple
 
 from app.streams.errors import TooManyWatchers, TooManyWatchersOfKey
 
-GOLDEN = (math.sqrt(5) - 1) / 2
-"""Multiples of it, taken modulo 1, lie evenly between 0 and 1, however many there are."""
-
 
 class Bell:
-    """Rings when a stream's log has grown, or has been replaced or deleted; what happened is read from the log.
+    """Rings when a stream's log has grown, or has been replaced or deleted; what happened is read from the log."""
 
-    phase, from 0 to 1, spreads those who are woken together over the time that they share.
-    """
-
-    def __init__(self, phase: float = 0.0) -> None:
-        self.phase = phase
+    def __init__(self) -> None:
         self._rung = asyncio.Event()
         self.is_new_log = False
 
@@ -55,7 +48,7 @@ class Listeners:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._count = self._joined = 0
+        self._count = 0
         self._of_keys: Counter[str] = Counter()
         self._bells: dict[str, set[Bell]] = {}
 
@@ -66,9 +59,8 @@ class Listeners:
     def joined(self, stream: str, share: Share = NO_SHARE) -> Iterator[Bell]:
         """Give a bell for a stream, as long as it is needed. Raises TooManyWatchers."""
         self._refuse_beyond(share)
-        bell = Bell(self._joined * GOLDEN % 1.0)
+        bell = Bell()
         self._count += 1
-        self._joined += 1
         self._of_keys[share.key] += 1
         self._bells.setdefault(stream, set()).add(bell)
         try:

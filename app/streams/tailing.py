@@ -17,8 +17,6 @@ from app.streams.thinning import Thinning
 
 MOST_ROWS = 2_000
 PACE_SECONDS = 0.1
-MOST_ROUNDS = 200.0
-"""A busy stream is read so long after the last time; where many watch, all of them read so often a second together."""
 POLL_SECONDS = 1.0
 CHECK_SECONDS = 10.0
 QUIET_SECONDS = 15.0
@@ -130,12 +128,8 @@ class Tail:
                 self._told_at = now()
                 yield Quiet()
             await bell.wait(POLL_SECONDS)
-            await asyncio.sleep(self._pause(bell.phase))
-
-    def _pause(self, phase: float) -> float:
-        """Give the seconds until the log is read again; many watchers take turns, or they would all read at once."""
-        pace = max(PACE_SECONDS, len(self._registry.listeners) / MOST_ROUNDS)
-        return max(0.0, self._read_at + pace - now()) + phase * (pace - PACE_SECONDS)
+            # a busy stream is read a few times a second, however often it moves
+            await asyncio.sleep(max(0.0, self._read_at + PACE_SECONDS - now()))
 
     async def _round(self, bell: Bell) -> AsyncIterator[News]:
         self._read_at = now()

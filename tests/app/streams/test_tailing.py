@@ -2,9 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import ExitStack, aclosing
-from itertools import pairwise
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tailing, "POLL_SECONDS", 0.02)
 
 
-async def watch(service: Service, after: Position | None = None, stream: str = "s") -> AsyncGenerator[News]:
+async def watch(service: Service, after: Position | None = None, stream: str = "s") -> AsyncIterator[News]:
     """Give what a watcher is told from now on; the first step takes the place."""
     tail = Tail(service.registry, service.store, stream)
     with service.registry.listeners.joined(stream) as bell:
@@ -237,35 +236,3 @@ async def test_silence_is_told_now_and_then(service: Service, monkeypatch: pytes
     async with aclosing(watch(service)) as news:
         await told(news, Quiet)
         await told(news, Quiet)
-
-
-async def test_where_many_watch_each_reads_more_seldom(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tailing, "MOST_ROUNDS", 50.0)
-    await service.observe(blobs(1))
-    listeners = service.registry.listeners
-    with ExitStack() as others:
-        for _ in range(49):
-            others.enter_context(listeners.joined("s"))
-        news = watch(service)
-        assert isinstance(await anext(news), NewModel)
-        began, waiting = tailing.now(), asyncio.create_task(three(news))
-        while not waiting.done():
-            await service.observe(blobs(1))
-            await asyncio.sleep(0.01)
-        # 50 watchers at 50 rounds a second: a second from one round to the next
-        assert tailing.now() - began > 1.0
-        await news.aclose()
-
-
-async def three(news: AsyncIterator[News]) -> None:
-    """Wait for samples three times."""
-    for _ in range(3):
-        await told(news, NewSamples)
-
-
-async def test_watchers_that_are_woken_together_take_turns(service: Service) -> None:
-    listeners = service.registry.listeners
-    with ExitStack() as all_of_them:
-        phases = sorted(all_of_them.enter_context(listeners.joined("s")).phase for _ in range(200))
-    assert max(later - phase for phase, later in pairwise(phases)) < 0.02
-    assert phases[-1] > 0.98
