@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from app.settings import Settings
 from app.storage.base import START, LeaseHeld, Silence, Store, StoreError
+from app.streams.background import Background
 from app.streams.clock import Clock
 from app.streams.events import UnreadableEvent, read_event
 from app.streams.lifetimes import Lifetimes
@@ -20,23 +21,12 @@ NAME = "*sweep"
 logger = logging.getLogger(__name__)
 
 
-class Sweeper:
+class Sweeper(Background):
     """Sweeps as long as no other worker does."""
 
     def __init__(self, registry: Registry, store: Store, settings: Settings, clock: Clock) -> None:
         self._registry, self._store, self._settings, self._clock = registry, store, settings, clock
         self._lifetimes = Lifetimes.parse(settings.stream_ttl)
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def stop(self) -> None:
-        """End."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
 
     async def _run(self) -> None:
         await self._clock.sleep(min(FIRST_SECONDS, self._settings.sweep_seconds))

@@ -13,9 +13,10 @@ from tests.processes import find_free_port, wait_until
 from tests.servers import PROGRAMS, ClusterServers, RedisServer, WatchedServers, ask, find_valkey, make_folder
 
 KEYS = 2000
-LOAD_MICROSECONDS_PER_KEY = 2000
+LOAD_MICROSECONDS_PER_KEY = 4000  # 8 s in all: longer than a service takes to start on a busy machine
 AOF = ("--appendonly", "yes")
 SAMPLE = {"samples": [[1.0, 2.0]]}
+ALIVE = {"status": "alive", "store": None, "reason": None, "warnings": [], "damaged_streams": 0}
 
 
 class LoadingServer(RedisServer):
@@ -35,8 +36,7 @@ def observe(service: ServiceProcess) -> httpx2.Response:
 
 def expect_unready(service: ServiceProcess, reason: str) -> None:
     """Find the process alive, and nothing else."""
-    status, health = get(service, "/livez")
-    assert (status, health["status"], health["store"], health["warnings"]) == (200, "alive", None, [])
+    assert get(service, "/livez") == (200, ALIVE)
     status, health = get(service, "/readyz")
     assert (status, health["status"], health["store"]) == (503, "starting", "unavailable")
     assert reason in health["reason"]
