@@ -36,22 +36,24 @@ async def find_birth(store: Store, stream: str, remains: Remains) -> StreamState
         first = await store.entries(stream, START, 1)
     except StoreCorrupt:
         return None
-    if not first or first[0].first_seq is None:
+    if not first or (first_seq := first[0].first_seq) is None:
         return None
     for snapshot in (remains.snapshot, remains.base):
         meta = {} if snapshot is None else read_meta(snapshot.body)
-        if meta.get("first_seq") == first[0].first_seq and isinstance(meta.get("config"), dict):
-            return begin(meta["config"], first[0].first_seq)
+        if snapshot is not None and meta.get("first_seq") == first_seq and isinstance(meta.get("config"), dict):
+            # a stream that was reset begins one place further
+            is_blank = snapshot.position.seq < first_seq
+            return begin(meta["config"], first_seq, snapshot.position if is_blank else Position(first_seq - 1, 0))
     return None
 
 
-def begin(config: dict[str, Any], first_seq: int) -> StreamState | None:
+def begin(config: dict[str, Any], first_seq: int, position: Position) -> StreamState | None:
     """Begin a stream; None for a config that is damaged too."""
     try:
         detector = Detector(DetectorConfig.from_dict(config), first_seq=first_seq)
     except (InvalidConfig, TypeError):
         return None
-    return new_state(detector, Position(first_seq - 1, 0))
+    return new_state(detector, position)
 
 
 def read_meta(body: bytes) -> dict[str, Any]:

@@ -425,3 +425,21 @@ def test_lengths_are_read_as_they_are_written():
 
     assert read_meta(b"") == {}
     assert read_meta(b"ITAN\x00\r\n\x01" * 2 + struct.pack("<I", 9) + b"[" * 9) == {}
+
+
+@pytest.mark.parametrize("n_before", [0, 20])
+@pytest.mark.parametrize("how", ["reset", "import"])
+async def test_a_stream_that_began_anew_is_found_whole(how: str, n_before: int) -> None:
+    async with Service() as service:
+        await service.http.put("/streams/s", json={"n_features": 3})
+        blank = (await service.http.get("/streams/s/export")).content
+        if n_before:
+            await service.observe(X[:n_before])
+        if how == "reset":
+            await service.http.post("/streams/s/reset")
+        else:
+            await service.http.put("/streams/s/import", content=blank, headers=BYTES)
+        for n_samples in (0, 1, 30):
+            if n_samples:
+                await service.observe(X[:n_samples])
+            assert (await service.accepted("GET", "/streams/s/check"))["findings"] == []
