@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from app.storage import sqlite_ahead
 from app.storage.base import Cause, Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable
 from app.storage.sqlite import SqliteReader, SqliteStore
 from app.storage.sqlite_ahead import read_need, read_salt, refuse_mismatch
@@ -301,16 +302,33 @@ async def test_a_shell_may_vacuum_a_running_store(store, path):
 
 
 async def test_checkpoints_keep_both_files_in_step(store, path, tmp_path, monkeypatch):
+    crashes = []
+
+    def crash() -> Path:
+        crashes.append(seq)
+        return copy_all(path, tmp_path / str(len(crashes)), "itan.db", "itan.db-wal")
+
+    def checkpoint(connection: sqlite3.Connection) -> bool:
+        crash()
+        is_done = copy_ahead(connection)
+        crash()
+        return is_done
+
+    copy_ahead = sqlite_ahead.checkpoint
     monkeypatch.setattr("app.storage.sqlite_watch.CHECKPOINT_BYTES", 50_000)
+    monkeypatch.setattr("app.storage.sqlite_ahead.checkpoint", checkpoint)
     salt = read_salt(ahead_of(path))
     for seq in range(1, 60):
         await append(store, seq, 10_000)
-        crashed = copy_all(path, tmp_path / str(seq), "itan.db", "itan.db-wal")
-        assert read_need(crashed).is_needed
-        again = SqliteStore(crashed)
+        await store.check()  # waits for a checkpoint: the two files are not copied in one moment
+        assert read_need(crash()).is_needed
+    monkeypatch.setattr("app.storage.sqlite_ahead.checkpoint", copy_ahead)
+    for number, seq in enumerate(crashes, 1):
+        again = SqliteStore(tmp_path / str(number) / "itan.db")
         await again.open()
         assert (await again.size("s")).log_entries == seq
         await again.close()
+    assert len(crashes) - 59 > 10
     assert read_salt(ahead_of(path)) - salt > 5
     assert store.ahead_bytes() < 200_000
     await store.close()
