@@ -23,10 +23,10 @@ from app.security import KeptBytes, KeyFile, KeyRing, KeyWatch, Quotas
 from app.settings import Settings
 from app.storage import open_store
 from app.storage.base import Store
-from app.streams.clock import Clock
-from app.streams.registry import Registry
-from app.streams.snapshotter import Snapshotter
-from app.streams.sweeping import Sweeper
+from app.streams.maintenance.sweeper import Sweeper
+from app.streams.open.clock import Clock
+from app.streams.open.registry import Registry
+from app.streams.open.snapshotter import Snapshotter
 
 # FastAPI would look for OpenTelemetry's providers at every request: /metrics says it all
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}

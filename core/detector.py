@@ -5,24 +5,24 @@ from typing import Any, Final
 
 import numpy as np
 
-from core import explain
-from core.answers import Feedback, Observation
 from core.arrays import FloatArray
 from core.config import DetectorConfig
-from core.contributions import Explanation
-from core.density import DensityModel
+from core.density.model import DensityModel
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
-from core.explain import DensityGrid
-from core.inputs import checked_labels, checked_samples, checked_times
-from core.labelling import Labelling, outcome
-from core.outcomes import Costs, Outcomes
-from core.passing import Passing
+from core.feedback.costs import Costs, Outcomes
+from core.feedback.supervision import Supervision
+from core.label_path import Labelling, outcome
 from core.records import Records
+from core.results import Feedback, Observation
+from core.sample_path import Passing
 from core.scaling import Scaling, check_scaling, estimated, given, typical
 from core.sizes import check_sizes
 from core.snapshot import Arrays, decode, encode, take
-from core.supervision import Supervision
-from core.threshold import threshold_of
+from core.threshold.rules import threshold_of
+from core.validation import checked_labels, checked_samples, checked_times
+from core.views import description as explain
+from core.views.contributions import Explanation
+from core.views.description import DensityGrid
 
 VERSION: Final = 3
 OLDER: Final = (2,)

@@ -19,8 +19,8 @@ from app.settings import Settings
 from app.storage.base import MAX_SEQ, Position
 from app.streams.errors import Stopping
 from app.streams.ids import checked_stream_id
-from app.streams.listening import NO_SHARE, Share
-from app.streams.tailing import Deleted, NewLabels, NewLog, NewModel, News, NewSamples, Quiet, Tail
+from app.streams.open.listeners import NO_SHARE, Share
+from app.streams.views.tail import Deleted, NewLabels, NewLog, NewModel, News, NewSamples, Quiet, Tail
 
 EVENTS = "text/event-stream"
 RETRY_MS = 1_000

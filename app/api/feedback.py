@@ -17,9 +17,9 @@ from app.api.routing import JSON, Answer, Operation, Route, ref
 from app.api.schemas import FeedbackBody, LabelBody
 from app.api.service import Service, service_of
 from app.security import Scope
+from app.streams.changes.feedback import Labelled, LabelRequest, label
 from app.streams.errors import refuse_beyond
 from app.streams.faults import Fault, Faults
-from app.streams.labelling import Labelled, LabelRequest, label
 
 _BODY = msgspec.json.Decoder(FeedbackBody)
 _OUTLINE = msgspec.json.Decoder(FeedbackOutline)

@@ -12,11 +12,11 @@ from app.api.service import permitted_path_stream, service_of
 from app.api.streams import PATH
 from app.security import Scope
 from app.storage.base import MAX_SEQ
-from app.streams.columns import Columns
-from app.streams.history import history, look
-from app.streams.inspecting import Inspected, inspect
-from app.streams.reviewing import review
-from app.streams.samples import feature_names
+from app.streams.changes.samples import feature_names
+from app.streams.views.columns import Columns
+from app.streams.views.history import history, look
+from app.streams.views.review import review
+from app.streams.views.sample import Inspected, inspect
 
 POINTS = (16, 10_000, 2_000)
 REVIEWED = (1, 500, 50)

@@ -18,10 +18,10 @@ from app.api.sample_bodies import read_batch
 from app.api.schemas import Explanation, ObserveAnswer
 from app.api.service import Service, service_of
 from app.security import Scope
-from app.streams.allowance import Allowance
-from app.streams.explaining import Explained
-from app.streams.observing import Answer, Batch, observe
-from app.streams.reading import score
+from app.streams.changes.allowance import Allowance
+from app.streams.changes.observe import Answer, Batch, observe
+from app.streams.log.explanations import Explained
+from app.streams.views.score import score
 
 _ENCODER = msgspec.json.Encoder()
 CONTRIBUTIONS_NOTE = "each is what the score falls by without the feature alone; they need not sum to the score"

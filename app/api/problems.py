@@ -47,8 +47,8 @@ from app.streams.errors import (
     UnknownSample,
     UnknownStream,
 )
-from app.streams.events import UnreadableEvent
 from app.streams.faults import FIELD_CHARACTERS, Fault, cut, scalar
+from app.streams.log.events import UnreadableEvent
 from core import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
 
 TABLE: dict[type[Exception], tuple[int, str, str]] = {

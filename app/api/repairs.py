@@ -7,8 +7,8 @@ from app.api.queries import STREAM, flag_in, read_query
 from app.api.routing import JSON, Answer, Operation, Parameters, Route, answer, ref
 from app.api.service import Service, permitted_path_stream, service_of
 from app.security import Scope
-from app.streams.reading import describe
-from app.streams.repairing import accept, repair, report
+from app.streams.maintenance.repair import accept, repair, report
+from app.streams.views.score import describe
 
 
 async def get_check(request: Request) -> Response:

@@ -33,11 +33,11 @@ from app.api.routing import BYTES, JSON, NDJSON
 from app.api.row_faults import line_fault
 from app.api.schemas import ArraySample, DensityBody, Moment, NamedSample, ObserveBody, ObserveLine
 from app.api.trees import read_tree
+from app.streams.changes.observe import Batch
+from app.streams.changes.samples import ArraySamples, BinarySamples, MixedSamples, NamedSamples, Samples
+from app.streams.changes.timestamps import Times
 from app.streams.errors import InvalidIds, InvalidSamples, InvalidTimestamps, refuse_beyond
 from app.streams.faults import Faults
-from app.streams.observing import Batch
-from app.streams.samples import ArraySamples, BinarySamples, MixedSamples, NamedSamples, Samples
-from app.streams.timestamps import Times
 
 _OBSERVE = msgspec.json.Decoder(ObserveBody)
 _DENSITY = msgspec.json.Decoder(DensityBody)

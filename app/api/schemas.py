@@ -8,9 +8,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from app.storage.base import MAX_SEQ
 from app.streams.faults import Scalar
-from app.streams.marks import Mismatches, Rebuilt
-from app.streams.overview import Overview
-from app.streams.repairing import Checked, Repaired
+from app.streams.maintenance.repair import Checked, Repaired
+from app.streams.open.marks import Mismatches, Rebuilt
+from app.streams.views.overview import Overview
 
 ClientId = Annotated[
     str,

@@ -9,9 +9,9 @@ from app.metrics import Metrics
 from app.security import KeptBytes, KeyRing, KeyWatch, Quotas, Scope
 from app.settings import Settings
 from app.storage.base import Store
-from app.streams.grids import Grids
 from app.streams.ids import checked_stream_id
-from app.streams.registry import Registry
+from app.streams.open.registry import Registry
+from app.streams.views.grids import Grids
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from app.api.service import Service
 from app.storage.base import StoreError, StoreUnavailable
-from app.streams.clock import Clock
+from app.streams.open.clock import Clock
 
 PAUSE_SECONDS = 1.0
 

@@ -10,13 +10,13 @@ from app.api.routing import BYTES, FILE, JSON, OF_STORE, Answer, Operation, Para
 from app.api.schemas import StreamEstimate
 from app.api.service import Service, permitted_path_stream, service_of
 from app.security import Scope
-from app.streams.allowance import Allowance
+from app.streams.changes.allowance import Allowance
+from app.streams.changes.lifecycle import create, reset, restore
 from app.streams.errors import UnknownStream
 from app.streams.estimating import estimate
 from app.streams.ids import NOT_DOTS, PATTERN, checked_stream_id
-from app.streams.keeping import create, reset, restore
-from app.streams.overview import Overview, overview
-from app.streams.reading import describe
+from app.streams.views.overview import Overview, overview
+from app.streams.views.score import describe
 from core import DetectorConfig
 
 PAGE_SIZES = (1, 1000, 100)

@@ -13,8 +13,8 @@ from app.commands.connection import FAILED, MISUSED, fail
 
 if TYPE_CHECKING:
     from app.storage.sqlite import SqliteReader
-    from app.streams.backups import Plan, Tally
-    from app.streams.copying import Source
+    from app.streams.maintenance.backups import Plan, Tally
+    from app.streams.maintenance.copies import Source
 
 T = TypeVar("T")
 Store = Annotated[str, typer.Option(envvar="ITAN_STORE", help="The store's URL, as for itan serve.")]
@@ -56,7 +56,7 @@ def restore(
 async def back_up(target: Path, url: str) -> "Tally":
     """Back up the store of a URL."""
     from app.storage import open_reader
-    from app.streams import backups
+    from app.streams.maintenance import backups
 
     async with backups.opened(open_reader(url)) as reader:
         return await backups.back_up(reader, target, url.partition(":")[0])
@@ -65,7 +65,7 @@ async def back_up(target: Path, url: str) -> "Tally":
 async def put_back(source: Path, url: str, *, is_forced: bool, is_trial: bool, is_incomplete: bool) -> "Tally | None":
     """Verify a backup and compare it with the store of a URL; then restore it, unless this is a trial."""
     from app.storage import open_store
-    from app.streams import backups
+    from app.streams.maintenance import backups
 
     reader = reader_of(source, is_incomplete=is_incomplete)
     async with backups.opened(reader):
@@ -134,7 +134,7 @@ def counted(tally: "Tally") -> str:
 def run(work: "Coroutine[Any, Any, T]") -> T:
     """Run to the end, or say in one line why not."""
     from app.storage.base import StoreError
-    from app.streams.backups import BackupRefused
+    from app.streams.maintenance.backups import BackupRefused
 
     try:
         return asyncio.run(work)

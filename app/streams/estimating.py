@@ -3,12 +3,12 @@
 import json
 from dataclasses import dataclass
 
-from app.streams.horizon import MARKS
-from app.streams.weighing import SESSION_BYTES
+from app.streams.log.horizon import MARKS
+from app.streams.open.memory import SESSION_BYTES
 from core import DetectorConfig
 from core.families import Layout
-from core.growth.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
-from core.labelled import CAPACITY as LABELLED
+from core.feedback.labelled import CAPACITY as LABELLED
+from core.tree.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
 
 NUMBER = 8
 ROW_BYTES = 76

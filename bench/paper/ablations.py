@@ -23,18 +23,22 @@ from bench.paper.experiments import DATA_SETS, itan_config
 from bench.paper.streams import SYNTHETIC, Stream, vehicle
 from bench.protocol import log_loss, prequential
 from bench.tables import Cell, Column, Table, versions
-from core import Detector, DetectorConfig, Records, density, evidence, mixture, nodes
+from core import Detector, DetectorConfig, Records
 from core.arrays import BoolArray, FloatArray, IntArray
-from core.evidence import Expectation
-from core.examined import Round
+from core.density import model as density
+from core.density.round import Round
 from core.families import Gaussian, student_nodes
+from core.families import marginal_likelihood as evidence
 from core.families.gaussian_nodes import GaussianNodes
-from core.growth import evidence as evidence_growth
-from core.growth.evidence import EvidenceGrowth
-from core.growth.two_means import TwoMeans
+from core.families.marginal_likelihood import Expectation
+from core.mixture import weights as mixture
 from core.scaling import Scaling, given
-from core.threshold import cost_of_cuts, cuts_between, threshold_of
-from core.tree import SubspaceTree
+from core.threshold.rules import cost_of_cuts, cuts_between, threshold_of
+from core.tree import nodes
+from core.tree.evidence import growth as evidence_growth
+from core.tree.evidence.growth import EvidenceGrowth
+from core.tree.schedule.two_means import TwoMeans
+from core.tree.subspaces import SubspaceTree
 
 Patch = tuple[object, str, Any]
 PAPER: dict[str, Any] = {"profile": "paper"}

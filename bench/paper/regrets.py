@@ -15,9 +15,9 @@ from bench.paper.roc import RANGE
 from bench.paper.streams import three_gaussians
 from bench.protocol import prequential
 from core.arrays import BoolArray, FloatArray
-from core.mixture import Mixture, log_mixture
-from core.threshold import GradientThreshold
-from core.tree import SubspaceTree
+from core.mixture.weights import Mixture, log_mixture
+from core.threshold.rules import GradientThreshold
+from core.tree.subspaces import SubspaceTree
 
 SEED: Final = 100
 ROUNDS: Final = 3000

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from core.arrays import BoolArray, FloatArray, IntArray, grown
-from core.statistics import Statistics
+from core.families.statistics import Statistics
 
 
 @dataclass(slots=True)

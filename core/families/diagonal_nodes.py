@@ -8,7 +8,7 @@ from core.arrays import BoolArray, FloatArray, IntArray, sum_of_others
 from core.families.base import Conditional, LeftOut, Prior
 from core.families.node_arrays import NodeArrays, by_chunks, drawn_to
 from core.families.posterior import posterior
-from core.statistics import Statistics
+from core.families.statistics import Statistics
 
 
 class DiagonalGaussianNodes(NodeArrays):

@@ -6,11 +6,11 @@ from typing import Final
 import numpy as np
 
 from core.arrays import BoolArray, FloatArray, IntArray, padded, product_by_blocks
-from core.cholesky import factor
 from core.families.base import Conditional, LeftOut, Prior
+from core.families.cholesky import factor
 from core.families.node_arrays import NodeArrays, by_chunks, drawn_to
 from core.families.posterior import posterior
-from core.statistics import Statistics
+from core.families.statistics import Statistics
 
 NEAR: Final = 1e5
 """A squared distance is summed from products of features up to this |y|^2 times the largest precision, where rounding

@@ -4,7 +4,7 @@ import numpy as np
 
 from core.arrays import FloatArray, IntArray
 from core.families.base import Prior
-from core.statistics import Statistics, outer
+from core.families.statistics import Statistics, outer
 
 
 def posterior(statistics: Statistics, prior: Prior, nodes: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -8,7 +8,7 @@ from core.arrays import BoolArray, FloatArray, IntArray, grown
 from core.families.base import Conditional, ExponentialFamily, Family, NodeDensities, Prior
 from core.families.factor import Predictive
 from core.families.layout import Layout
-from core.statistics import Statistics
+from core.families.statistics import Statistics
 
 
 class Product(Family):

@@ -16,7 +16,7 @@ from core.families.base import Prior
 from core.families.diagonal_nodes import DiagonalGaussianNodes
 from core.families.gaussian_nodes import GaussianNodes
 from core.families.posterior import posterior
-from core.statistics import Statistics
+from core.families.statistics import Statistics
 
 MOST_FREEDOM: Final = 30.0
 MOST_FREEDOM_PER_FEATURE: Final = 4.0

@@ -11,7 +11,7 @@ import numpy as np
 from app.main import create_app
 from app.settings import Settings
 from app.storage.memory import MemoryStore
-from app.streams.clock import Clock
+from app.streams.open.clock import Clock
 from tests.app.problems import check_shape
 
 NOW = 1_800_000_000.0

@@ -18,7 +18,7 @@ from app.metrics import (
 from app.storage import open_store
 from app.storage.base import Cause, Entry, Position, StoreUnavailable
 from app.storage.memory import MemoryStore
-from app.streams.labelling import OUTCOMES
+from app.streams.changes.feedback import OUTCOMES
 from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
 from tests.processes import find_free_port
 

@@ -12,8 +12,8 @@ from bench.paper.regrets import (
     weights_regret,
 )
 from bench.paper.roc import RANGE
-from core.mixture import ExponentiatedGradient, SoftBayes
-from core.threshold import GradientThreshold
+from core.mixture.weights import ExponentiatedGradient, SoftBayes
+from core.threshold.rules import GradientThreshold
 
 
 def test_the_tree_of_the_papers_figure_has_eleven_nodes() -> None:

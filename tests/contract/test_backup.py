@@ -14,8 +14,8 @@ from app.storage.base import START, Entry, LeaseHeld, Position, Snapshot, Store,
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
 from app.storage.sqlite_backup import BackupReader
-from app.streams import backups
-from app.streams.copying import PAGE_ENTRIES, UNFINISHED, copy, digest
+from app.streams.maintenance import backups
+from app.streams.maintenance.copies import PAGE_ENTRIES, UNFINISHED, copy, digest
 from tests.app.harness import DisturbedStore, Service, blobs
 from tests.integration.traffic import Reading
 

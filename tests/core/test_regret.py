@@ -28,9 +28,9 @@ import numpy as np
 import pytest
 
 from core.arrays import FloatArray
-from core.mixture import RATIO_CAP, ExponentiatedGradient, theorem_1_rate
-from core.threshold import GradientThreshold
-from core.tree import SubspaceTree
+from core.mixture.weights import RATIO_CAP, ExponentiatedGradient, theorem_1_rate
+from core.threshold.rules import GradientThreshold
+from core.tree.subspaces import SubspaceTree
 
 SEED = 40
 

@@ -13,7 +13,7 @@ import uvicorn
 
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
-from app.streams.clock import Clock
+from app.streams.open.clock import Clock
 from tests.app.harness import DisturbedStore, Service, blobs
 
 

@@ -11,8 +11,8 @@ import pytest
 from app.storage import open_store
 from app.storage.base import Entry
 from app.storage.sqlite import SqliteStore
-from app.streams.backups import opened
-from app.streams.copying import labelled_seqs
+from app.streams.maintenance.backups import opened
+from app.streams.maintenance.copies import labelled_seqs
 from core import DetectorConfig
 from core.snapshot import decode
 from tests.app.harness import Service

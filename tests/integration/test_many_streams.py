@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from app.storage.sqlite import SqliteStore
-from app.streams.clock import Clock
+from app.streams.open.clock import Clock
 from core import Detector, DetectorConfig
 from tests.app.harness import Service
 

@@ -13,8 +13,8 @@ import numpy as np
 from app.metrics import MISMATCHES
 from app.storage import open_store
 from app.storage.base import Entry, Position
-from app.streams.events import BatchEvent, read_event, read_records
-from app.streams.replaying import times_of
+from app.streams.log.events import BatchEvent, read_event, read_records
+from app.streams.open.replay import times_of
 from core import Detector, DetectorConfig
 from core.snapshot import decode
 from tests.app.harness import blobs

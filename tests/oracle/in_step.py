@@ -8,7 +8,7 @@ import numpy as np
 
 from core import Detector, DetectorConfig, Records
 from core.arrays import BoolArray, FloatArray
-from core.growth import evidence
+from core.tree.evidence import growth as evidence
 from tests.oracle.naive import NaiveDetector
 from tests.oracle.naive_evidence import Searches
 

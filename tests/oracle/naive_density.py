@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import DetectorConfig
-from core.forgetting import HALVINGS
-from core.mixture import LEAST_MEAN_LOSS, RATIO_CAP, SOFT_BAYES_RATE
+from core.density.forgetting import HALVINGS
+from core.mixture.weights import LEAST_MEAN_LOSS, RATIO_CAP, SOFT_BAYES_RATE
 
 LEFT, RIGHT = 0, 1
 Vector = NDArray[np.float64]

@@ -1,9 +1,9 @@
 """The default engine in plain loops: Student t predictives, priors and splits by evidence, odds along the tree.
 
-The specification of core/growth/evidence.py, core/evidence.py, core/mixture.py (TreeOdds) and core/families. What a
-node, or a side of a leaf's candidate, knows is computed anew from the list of the samples that it counted. Which
-hyperplane is proposed is a heuristic's choice, and any would do: the oracle checks that core searched among the right
-samples, and takes core's plane (Searches).
+The specification of core/tree/evidence/growth.py, core/families/marginal_likelihood.py, core/mixture/weights.py
+(TreeOdds) and core/families. What a node, or a side of a leaf's candidate, knows is computed anew from the list of the
+samples that it counted. Which hyperplane is proposed is a heuristic's choice, and any would do: the oracle checks that
+core searched among the right samples, and takes core's plane (Searches).
 """
 
 from collections.abc import Callable
@@ -13,10 +13,11 @@ import numpy as np
 from scipy.special import digamma, multigammaln
 
 from core.config import DetectorConfig
-from core.density import REACH
-from core.evidence import MEAN_COUNT, OWN_COUNT, STRENGTHS
+from core.density.model import REACH
+from core.families.marginal_likelihood import MEAN_COUNT, OWN_COUNT, STRENGTHS
 from core.families.student_nodes import MOST_FREEDOM, MOST_FREEDOM_PER_FEATURE
-from core.growth.evidence import (
+from core.mixture.weights import MEMORY, MOST_EVIDENCE, MOST_STOP_ODDS, START_SHARE_COUNT, START_STOP_ODDS
+from core.tree.evidence.growth import (
     CHECK_GROWTH,
     CHILD_SHAPE,
     EXCHANGE,
@@ -27,11 +28,10 @@ from core.growth.evidence import (
     SLOW,
     WORTH_OF_USE,
 )
-from core.growth.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
-from core.growth.search import Hyperplanes
-from core.growth.worth import MEMORY as WORTH_MEMORY
-from core.mixture import MEMORY, MOST_EVIDENCE, MOST_STOP_ODDS, START_SHARE_COUNT, START_STOP_ODDS
-from core.nodes import VARIANCE_FLOOR
+from core.tree.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
+from core.tree.evidence.search import Hyperplanes
+from core.tree.evidence.worth import MEMORY as WORTH_MEMORY
+from core.tree.nodes import VARIANCE_FLOOR
 from tests.oracle.naive_density import LEFT, RIGHT, Matrix, NaiveDensity, Node, Sample, Vector, present
 
 TINY = 1e-300

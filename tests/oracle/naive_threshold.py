@@ -1,4 +1,4 @@
-"""The decision rules in plain loops (Alg. 3 and ALGORITHM.md 5.4): the specification of core/threshold.py."""
+"""The decision rules in plain loops (Alg. 3 and ALGORITHM.md 5.4): the specification of core/threshold/rules.py."""
 
 from itertools import pairwise
 from math import atan, exp, log, sqrt
@@ -6,8 +6,8 @@ from statistics import median
 from sys import float_info
 
 from core.config import DetectorConfig
-from core.scores import CAPACITY, EARLY, FENCE, HALF_LIFE_LABELS, WINDOW
-from core.threshold import FIT_SHARE, LEARNING_RATE, PRIOR_COUNT, RATE_PRIOR_COUNT, REFIT_EVERY, TAILS
+from core.threshold.rules import FIT_SHARE, LEARNING_RATE, PRIOR_COUNT, RATE_PRIOR_COUNT, REFIT_EVERY, TAILS
+from core.threshold.windows import CAPACITY, EARLY, FENCE, HALF_LIFE_LABELS, WINDOW
 
 
 class NaiveFixed:

@@ -8,8 +8,8 @@ import pytest
 from bench.paper.streams import sine_band, three_gaussians
 from core import DetectorConfig
 from core.arrays import BoolArray, FloatArray
-from core.scores import CAPACITY, WINDOW
-from core.threshold import threshold_of
+from core.threshold.rules import threshold_of
+from core.threshold.windows import CAPACITY, WINDOW
 from tests.oracle.in_step import InStep, close, labels_at_once, labels_late
 from tests.oracle.naive import NaiveDetector
 from tests.oracle.naive_evidence import NaiveEvidence
@@ -212,7 +212,7 @@ def test_a_full_tree_that_exchanges_pairs(mixture, monkeypatch):
             do(self, *args)
 
         monkeypatch.setattr(NaiveEvidence, do.__name__, counted)
-    monkeypatch.setattr("core.growth.worth.MEMORY", 40.0)
+    monkeypatch.setattr("core.tree.evidence.worth.MEMORY", 40.0)
     monkeypatch.setattr("tests.oracle.naive_evidence.WORTH_MEMORY", 40.0)
     rng = np.random.default_rng(5)
     centers = [[0, 0], [4, 0], [0, 4], [4, 4], [-4, 0], [0, -4]]

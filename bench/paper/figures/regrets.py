@@ -15,7 +15,7 @@ from bench.paper.regrets import (
     threshold_regret,
     weights_regret,
 )
-from core.mixture import ExponentiatedGradient, SoftBayes
+from core.mixture.weights import ExponentiatedGradient, SoftBayes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

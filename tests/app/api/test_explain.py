@@ -7,7 +7,7 @@ import pytest
 
 from app.storage.base import Position, StoreUnavailable
 from app.storage.memory import MemoryStore
-from app.streams.events import read_event
+from app.streams.log.events import read_event
 from core import Detector, DetectorConfig
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 

@@ -2,7 +2,7 @@ import pytest
 
 from app.storage.base import StoreUnavailable
 from app.storage.memory import MemoryStore
-from app.streams.labelling import OUTCOMES
+from app.streams.changes.feedback import OUTCOMES
 from core import Detector, DetectorConfig
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.storage.memory import MemoryStore
-from app.streams import history
+from app.streams.views import history
 from tests.app.harness import Service, blobs
 
 COLUMNS = ("seq", "score", "threshold", "is_anomaly")

@@ -8,7 +8,7 @@ import pytest
 
 from core import DetectorConfig
 from tests.app.harness import NOW, Service
-from tests.app.streams.mutants import apart, arrays_of, sealed
+from tests.app.streams.maintenance.mutants import apart, arrays_of, sealed
 from tests.core.histories import Life
 
 BYTES = {"content-type": "application/octet-stream"}

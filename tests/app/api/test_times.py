@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from app.storage.base import Position
-from app.streams.events import read_batch, read_records
-from app.streams.state import StreamState
-from app.streams.tailing import NewSamples
+from app.streams.log.events import read_batch, read_records
+from app.streams.open.state import StreamState
+from app.streams.views.tail import NewSamples
 from tests.app.harness import NOW, FakeClock, Service, blobs
-from tests.app.streams.test_tailing import told, watch
+from tests.app.streams.views.test_tail import told, watch
 
 HALF_LIFE = {"n_features": 2, "half_life_seconds": 3600}
 AHEAD = (7_200, 82_800)

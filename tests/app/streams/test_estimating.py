@@ -6,7 +6,7 @@ import pytest
 from app.storage.base import Position
 from app.storage.memory import MemoryStore
 from app.streams.estimating import estimate
-from app.streams.state import StreamState, new_state
+from app.streams.open.state import StreamState, new_state
 from core import Detector, DetectorConfig
 from tests.app.harness import NOW, Service
 

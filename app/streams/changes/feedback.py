@@ -1,0 +1,185 @@
+"""Late labels: each is resolved to a sample, applied once, and logged."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.storage.base import Entry, Position
+from app.streams.changes.metrics import count_labelled
+from app.streams.log.events import Label, label_body
+from app.streams.open.session import Session
+from app.streams.open.slices import copied, feedback_slices, join_slices, slices
+from app.streams.open.state import StreamState, costs_of
+from core import Detector, Records
+
+OUTCOMES = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRequest:
+    """A label for the sample of an id, or else of a seq; None withdraws."""
+
+    anomaly: Label
+    seq: int | None = None
+    client_id: str | None = None
+
+
+@dataclass(slots=True)
+class Labelled:
+    """What became of each label, and how the stream stands."""
+
+    seq: list[int | None]
+    outcome: list[str]
+    retracted: list[bool | None]
+    outcomes: dict[str, int]
+    threshold_before: float
+    threshold_after: float
+    oldest_seq: int
+    costs: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Targets:
+    """The samples that labels are for, by key: a seq, or an id that nothing is known of.
+
+    Those below oldest_seq have expired.
+    """
+
+    keys: list[int | str]
+    oldest_seq: int
+    outcome: dict[int | str, str] = field(default_factory=dict)
+    retracted: dict[int | str, bool] = field(default_factory=dict)
+
+    def undecided(self) -> list[int]:
+        """Give the seqs that have no outcome yet, in the order they first appear."""
+        return [key for key in dict.fromkeys(self.keys) if isinstance(key, int) and key not in self.outcome]
+
+    def mark(self, keys: Sequence[int | str], outcome: str) -> None:
+        """Set an outcome."""
+        self.outcome.update(dict.fromkeys(keys, outcome))
+
+
+async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bool = False) -> Labelled:
+    """Apply labels to samples observed earlier; the session's lock is held."""
+    state = await session.state_to_change()
+    targets = await resolve(session, state, labels)
+    records = await session.ledger.current_records(targets.undecided())
+    targets.mark([seq for seq in targets.undecided() if seq not in records], "expired")
+    wanted = {key: request.anomaly for key, request in zip(targets.keys, labels, strict=True)}
+    if dry_run:
+        detector = copied(state.detector)
+        await feed(detector, targets, records, wanted)
+        return summary(detector, state.detector.threshold, targets)
+    return await apply(session, state, targets, records, wanted)
+
+
+async def resolve(session: Session, state: StreamState, labels: Sequence[LabelRequest]) -> Targets:
+    """Find the seq of each label, and decide those that name no sample or contradict each other."""
+    ids = [request.client_id for request in labels if request.client_id is not None]
+    seqs = await session.ledger.seqs(ids, 0)
+    targets = Targets([key_of(request, seqs) for request in labels], session.oldest_to_label(state))
+    named = [key for key in targets.keys if isinstance(key, int)]
+    targets.mark([key for key in targets.keys if isinstance(key, str)], "unknown")
+    targets.mark([seq for seq in named if seq < targets.oldest_seq], "expired")
+    targets.mark([seq for seq in named if seq >= state.detector.next_seq], "unknown")
+    undecided = set(targets.undecided())
+    targets.mark([key for key in contradicted(targets.keys, labels) if key in undecided], "conflict")
+    return targets
+
+
+def key_of(request: LabelRequest, seqs: Mapping[str, int]) -> int | str:
+    """Give the seq that a label is for, or its id where that is unknown."""
+    if request.client_id is not None:
+        return seqs.get(request.client_id, request.client_id)
+    assert request.seq is not None  # the body's schema asks for one of the two
+    return request.seq
+
+
+def contradicted(keys: Sequence[int | str], labels: Sequence[LabelRequest]) -> set[int | str]:
+    """Give the samples that have different labels in one request."""
+    first: dict[int | str, Label] = {}
+    return {
+        key
+        for key, request in zip(keys, labels, strict=True)
+        if first.setdefault(key, request.anomaly) is not request.anomaly
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Records before and after labels were applied to them."""
+
+    before: Records
+    labels: list[Label]
+    after: Records
+    threshold_before: float
+    is_new: bool
+
+
+async def feed(
+    detector: Detector, targets: Targets, records: Mapping[int, Records], wanted: Mapping[int | str, Label]
+) -> Change | None:
+    """Give the detector the labels that are left to decide."""
+    seqs = targets.undecided()
+    if not seqs:
+        return None
+    before = await join_slices([records[seq] for seq in seqs])
+    labels = [wanted[seq] for seq in seqs]
+    result = await feedback_slices(detector, before, labels)
+    targets.outcome.update(zip(seqs, result.outcome, strict=True))
+    targets.retracted.update(zip(seqs, result.retracted.tolist(), strict=True))
+    is_new = any(outcome != "duplicate" for outcome in result.outcome)
+    return Change(before, labels, result.records, result.threshold_before, is_new)
+
+
+async def apply(
+    session: Session,
+    state: StreamState,
+    targets: Targets,
+    records: Mapping[int, Records],
+    wanted: Mapping[int | str, Label],
+) -> Labelled:
+    """Apply labels and log them; labels that say nothing new leave no trace."""
+    session.refuse_again()
+    threshold_before = state.detector.threshold
+    with session.ahead_of_log():
+        change = await feed(state.detector, targets, records, wanted)
+        if change is not None and change.is_new:
+            entry = label_entry(state.position, change, session.clock.steady())
+            await session.append(state, entry, await current_records(change.after))
+    labelled = summary(state.detector, threshold_before, targets)
+    for outcome, count in labelled.outcomes.items():
+        session.metrics.labels[outcome].inc(count)
+    if change is not None and change.is_new:
+        count_labelled(session, state, targets.outcome, targets.retracted, change.after)
+    return labelled
+
+
+def label_entry(head: Position, change: Change, at: float) -> Entry:
+    """Give the log's entry of labels: it stands after the newest samples."""
+    return Entry(Position(head.seq, head.sub + 1), label_body(change.before, change.labels, at))
+
+
+async def current_records(records: Records) -> dict[int, bytes]:
+    """Give the records as the store keeps them, by seq."""
+    kept: dict[int, bytes] = {}
+    async for part in slices(len(records)):
+        chosen = records[part]
+        kept.update((int(chosen.seq[i]), chosen[i].to_bytes()) for i in range(len(chosen)))
+    return kept
+
+
+def summary(detector: Detector, threshold_before: float, targets: Targets) -> Labelled:
+    """Say what became of each label; a sample is counted once, however many labels name it."""
+    counts = Counter(targets.outcome.values())
+    return Labelled(
+        seq=[key if isinstance(key, int) else None for key in targets.keys],
+        outcome=[targets.outcome[key] for key in targets.keys],
+        retracted=[targets.retracted.get(key) for key in targets.keys],
+        outcomes={outcome: counts[outcome] for outcome in OUTCOMES},
+        threshold_before=threshold_before,
+        threshold_after=detector.threshold,
+        oldest_seq=targets.oldest_seq,
+        costs=costs_of(detector),
+    )

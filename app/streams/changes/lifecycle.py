@@ -1,0 +1,82 @@
+"""The life of a stream: creation, reset, import, deletion. The session's lock is held."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.storage.base import START, Position, StoreCorrupt
+from app.streams.changes.allowance import UNLIMITED, Allowance
+from app.streams.changes.timestamps import EARLIEST
+from app.streams.errors import StreamExists, UnknownStream
+from app.streams.open.session import Session
+from app.streams.open.state import StreamState, new_state
+from core import Detector, DetectorConfig, InvalidSnapshot
+from core.trial import try_out
+
+MAX_IMPORTED_SEQ = 2**52
+
+
+async def create(session: Session, config: DetectorConfig, allowance: Allowance = UNLIMITED) -> bool:
+    """Create a stream; tell whether it is new. StreamExists if there is one with another config."""
+    try:
+        state = await session.state()
+    except UnknownStream:
+        await session.create(new_state(Detector(config), START), allowance.bounds)
+        return True
+    refuse_other(session.stream, state.detector.config.to_dict(), config.to_dict())
+    return False
+
+
+def refuse_other(stream: str, present: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raise StreamExists unless both configs are the same."""
+    differing = [field for field in present if present[field] != wanted[field]]
+    if differing:
+        raise StreamExists(stream, ", ".join(differing))
+
+
+async def reset(session: Session) -> None:
+    """Forget what was learned; the config stays and seq goes on."""
+    state = await session.state()
+    detector = Detector(state.detector.config, first_seq=state.detector.next_seq)
+    await session.replace(new_state(detector, after(state.position)))
+
+
+async def restore(session: Session, body: bytes, allowance: Allowance = UNLIMITED) -> None:
+    """Put an exported state in the place of the stream, damaged or not, or make it one; seq never goes back."""
+    imported = usable(body, session.clock.now() + session.settings.timestamp_allowance_seconds)
+    try:
+        present = await session.state()
+    except UnknownStream:
+        await session.create(settled(imported, START, 1), allowance.bounds)
+    except StoreCorrupt:
+        remains = await session.store.inspect(session.stream)
+        head = (remains and remains.head) or START
+        await session.put_anew(settled(imported, after(head), head.seq + 1))
+    else:
+        await session.replace(settled(imported, after(present.position), present.detector.next_seq))
+
+
+def usable(body: bytes, latest: float) -> StreamState:
+    """Read an exported state and try it out; InvalidSnapshot if it is of no use, or knows a time after `latest`."""
+    imported = StreamState.from_bytes(body, START)
+    if imported.detector.next_seq > MAX_IMPORTED_SEQ:
+        raise InvalidSnapshot(f"its next seq is above {MAX_IMPORTED_SEQ}")
+    for time in (imported.newest_timestamp, imported.detector.newest_time):
+        if time is not None and not EARLIEST <= time <= latest:
+            raise InvalidSnapshot(f"its newest timestamp, {time!r}, is not from 1990 to {latest!r}")
+    try_out(imported.detector)
+    return imported
+
+
+def settled(imported: StreamState, earliest: Position, next_seq: int) -> StreamState:
+    """Give an imported state its place in the log; none of its own samples can be labelled here."""
+    detector = imported.detector
+    shift = max(0, next_seq - detector.next_seq)
+    detector.first_seq, detector.next_seq = detector.first_seq + shift, detector.next_seq + shift
+    state = new_state(detector, max(Position(detector.next_seq - 1, 0), earliest))
+    state.newest_timestamp = imported.newest_timestamp
+    return state
+
+
+def after(position: Position) -> Position:
+    """Give the next place at the same sample."""
+    return Position(position.seq, position.sub + 1)

@@ -1,0 +1,105 @@
+"""What a stream's log says: batches of samples and label events, as bytes."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from app.build import BUILD
+from app.streams.log.explanations import Explained
+from core import InvalidSnapshot, Records
+
+VERSION = 1
+NOTHING_EXPLAINED: Mapping[int, Explained] = {}
+
+Label = bool | None
+
+
+class BatchEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="batch"):
+    """Samples with the answers given to them; `at` is when, `timestamps` float64 epoch seconds or empty.
+
+    `explained` holds by seq why samples were flagged, if that was asked for: a later model would say other things.
+    `build` is what computed the answers; early versions did not say.
+    """
+
+    version: int
+    at: float
+    records: bytes
+    timestamps: bytes = b""
+    explained: dict[int, Explained] = {}
+    build: str = ""
+
+
+class LabelEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="labels"):
+    """Labels with the records that they acted on, as those were before."""
+
+    version: int
+    at: float
+    records: bytes
+    labels: list[Label]
+
+
+Event = BatchEvent | LabelEvent
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(Event)
+
+
+class UnreadableEvent(ValueError):
+    """Bytes in the log that this version of the service did not write."""
+
+
+def batch_body(
+    records: Records,
+    timestamps: npt.NDArray[np.float64] | None,
+    at: float,
+    explained: Mapping[int, Explained] = NOTHING_EXPLAINED,
+) -> bytes:
+    """Write a batch."""
+    stamps = b"" if timestamps is None else timestamps.astype("<f8").tobytes()
+    return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps, dict(explained), BUILD))
+
+
+def label_body(records: Records, labels: Sequence[Label], at: float) -> bytes:
+    """Write a label event."""
+    return _ENCODER.encode(LabelEvent(VERSION, at, records.to_bytes(), list(labels)))
+
+
+def read_event(body: bytes) -> Event:
+    """Read an event of the log, or raise UnreadableEvent."""
+    try:
+        event: Event = _DECODER.decode(body)
+    except msgspec.DecodeError as error:
+        raise UnreadableEvent(str(error)) from error
+    if event.version != VERSION:
+        raise UnreadableEvent(f"version {event.version} of the log's events, where {VERSION} is known")
+    return event
+
+
+def read_records(blob: bytes) -> Records:
+    """Read the records of an event, or raise UnreadableEvent."""
+    try:
+        return Records.from_bytes(blob)
+    except InvalidSnapshot as error:
+        raise UnreadableEvent(str(error)) from error
+
+
+def read_all_records(blobs: Sequence[bytes]) -> Records:
+    """Read the records of several events of one stream as one, or raise UnreadableEvent."""
+    try:
+        return Records.all_from_bytes(blobs)
+    except InvalidSnapshot as error:
+        raise UnreadableEvent(str(error)) from error
+
+
+def read_batch(body: bytes) -> BatchEvent:
+    """Read an event that is a batch, or raise UnreadableEvent."""
+    event = read_event(body)
+    if not isinstance(event, BatchEvent):
+        raise UnreadableEvent("an event of labels where the log says that a batch is")
+    return event
+
+
+def read_timestamps(event: BatchEvent) -> npt.NDArray[np.float64] | None:
+    """Give the timestamps of a batch that came with some."""
+    return np.frombuffer(event.timestamps, dtype="<f8") if event.timestamps else None

@@ -1,0 +1,71 @@
+"""Finds the records of samples observed earlier, in the store."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.storage.base import Entry, Store
+from app.streams.log.events import BatchEvent, read_event, read_records
+from app.streams.log.explanations import Explained
+from app.streams.log.pages import batches_holding
+from app.streams.open.slices import slices
+from core import Records
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """One stream's records by seq and by client id."""
+
+    store: Store
+    stream: str
+
+    async def seqs(self, ids: Sequence[str], oldest_seq: int) -> dict[str, int]:
+        """Give the newest seq of each id that is known within the horizon."""
+        wanted = [client_id for client_id in ids if client_id]
+        found = await self.store.find_ids(self.stream, wanted) if wanted else {}
+        return {client_id: seq for client_id, seq in found.items() if seq >= oldest_seq}
+
+    async def first_records(self, seqs: Iterable[int]) -> dict[int, Records]:
+        """Give the records as they were when the samples were observed; those trimmed are left out."""
+        found: dict[int, Records] = {}
+        async for entries, wanted in batches_holding(self.store, self.stream, seqs):
+            found |= records_in(entries, wanted)
+        return found
+
+    async def first_explanations(self, seqs: Iterable[int]) -> dict[int, Explained]:
+        """Give what was said of flagged samples when they were observed, for all batches that hold these seqs."""
+        found: dict[int, Explained] = {}
+        async for entries, _ in batches_holding(self.store, self.stream, seqs):
+            for event in map(read_event, (entry.body for entry in entries)):
+                if isinstance(event, BatchEvent):
+                    found.update(event.explained)
+        return found
+
+    async def current_records(self, seqs: Iterable[int]) -> dict[int, Records]:
+        """Give the records as they are now, after all labels so far; those trimmed are left out."""
+        wanted = sorted(set(seqs))
+        if not wanted:
+            return {}
+        labelled = await self.store.find_labels(self.stream, wanted)
+        seqs = list(labelled)
+        found: dict[int, Records] = {}
+        async for part in slices(len(seqs)):
+            found.update((seq, read_records(labelled[seq])) for seq in seqs[part])
+        return found | await self.first_records(seq for seq in wanted if seq not in found)
+
+
+def records_in(entries: Sequence[Entry], seqs: Sequence[int]) -> dict[int, Records]:
+    """Cut single records out of batches; both in rising order."""
+    found: dict[int, Records] = {}
+    for entry in entries:
+        event = read_event(entry.body)
+        if isinstance(event, BatchEvent):
+            records = read_records(event.records)
+            first, last = int(records.seq[0]), int(records.seq[-1])
+            held = seqs[bisect_left(seqs, first) : bisect_right(seqs, last)]
+            # a copy of these: a part of the batch would keep all of it in memory
+            chosen = records[np.array(held, np.intp) - first]
+            found |= {seq: chosen[row] for row, seq in enumerate(held)}
+    return found

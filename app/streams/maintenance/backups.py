@@ -1,0 +1,211 @@
+"""Makes backups of a store of any kind, and restores them into a store of any kind."""
+
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import TypeVar
+
+from app.build import BUILD
+from app.storage.base import Store, StoreCorrupt, StoreUnavailable
+from app.storage.filelock import FileLock
+from app.storage.sqlite import SqliteReader
+from app.storage.sqlite_backup import BackupReader, BackupWriter, seal, sync
+from app.streams.log.events import UnreadableEvent
+from app.streams.maintenance.copies import PAGE_NAMES, UNFINISHED, Copied, Source, copy, digest, names_in
+
+S = TypeVar("S", bound=Source)
+FORMAT = 1
+OWNER = "itan restore"
+# A worker waits for so long, at most, for a stream whose restore was cut short.
+LEASE_SECONDS = 600.0
+UNFINISHED_SUFFIX = ".unfinished"
+
+
+class BackupRefused(Exception):
+    """A backup or a restore that would destroy something, or cannot be done; nothing was changed."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was copied, and what could not be."""
+
+    streams: int = 0
+    samples: int = 0
+    size_bytes: int = 0
+    damaged: dict[str, str] = field(default_factory=dict)
+
+    def take(self, copied: Copied) -> None:
+        """Count a stream."""
+        self.streams += 1
+        self.samples += copied.samples
+        self.size_bytes += copied.size_bytes
+
+
+async def back_up(source: Source, target: Path, of: str) -> Tally:
+    """Write all streams of an open store to a new file, which appears when it is whole and on the disk.
+
+    A stream that is damaged is left out and named. Raises BackupRefused if there is a file already.
+    """
+    refuse_existing(target)
+    with unfinished_beside(target) as path:
+        tally, digests = await copy_all(source, path)
+        about = {"format": FORMAT, "made_at": time.time(), "of": of, "build": BUILD, "samples": tally.samples}
+        seal(path, digests, about)
+        try:
+            os.link(path, target)  # never over a file that has come meanwhile
+        except FileExistsError:
+            refuse_existing(target)
+        except OSError:  # a disk without hard links
+            refuse_existing(target)
+            path.rename(target)
+        sync(target.parent)
+    return tally
+
+
+async def copy_all(source: Source, path: Path) -> tuple[Tally, dict[str, bytes]]:
+    """Copy all streams into a new SQLite store, and take their digests."""
+    tally, digests = Tally(), {}
+    store = BackupWriter(path)
+    await store.open()
+    try:
+        async for name in names_in(source):
+            try:
+                copied = await copy(source, store, name)
+            except (StoreCorrupt, UnreadableEvent) as error:
+                tally.damaged[name] = str(error)
+                await store.delete(name)
+                continue
+            if copied is not None:
+                tally.take(copied)
+                digests[name] = await digest(store, name)
+    finally:
+        await store.close()
+    return tally, digests
+
+
+def refuse_existing(target: Path) -> None:
+    """Raise BackupRefused if something is in the way."""
+    if target.exists():
+        raise BackupRefused(f"{target} exists: a backup never replaces a file")
+    if not target.parent.is_dir():
+        raise BackupRefused(f"there is no folder {target.parent}")
+
+
+@contextmanager
+def unfinished_beside(target: Path) -> Iterator[Path]:
+    """Give a path in a new folder beside the target, on the same disk; clear away what killed processes left."""
+    prefix = f".{target.name}."
+    for left in target.parent.glob(f"{prefix}*{UNFINISHED_SUFFIX}"):
+        clear_away(left)
+    folder = Path(mkdtemp(prefix=prefix, suffix=UNFINISHED_SUFFIX, dir=target.parent))
+    try:
+        yield folder / "itan.db"
+    finally:
+        rmtree(folder)
+
+
+def clear_away(folder: Path) -> None:
+    """Remove an unfinished backup that nobody is at work on."""
+    lock = FileLock(folder / "itan.db")
+    with suppress(StoreUnavailable):
+        lock.acquire()
+        rmtree(folder)
+        lock.release()
+
+
+@asynccontextmanager
+async def opened(source: S) -> AsyncIterator[S]:
+    """Open a store for a while."""
+    await source.open()
+    try:
+        yield source
+    finally:
+        await source.close()
+
+
+async def verify(source: SqliteReader) -> AsyncIterator[str]:
+    """Give the names of all streams, each once it was read, of a backup as it was written. Raises StoreCorrupt."""
+    if not isinstance(source, BackupReader):
+        async for name in names_in(source):
+            await digest(source, name)
+            yield name
+        return
+    if (known := (await source.about()).get("format")) != FORMAT:
+        raise BackupRefused(f"a backup of format {known}, where {FORMAT} is known")
+    after = ""
+    while page := await source.digests(after, PAGE_NAMES):
+        for name, expected in page:
+            if await digest(source, name) != expected:
+                raise StoreCorrupt(name, "it is not as it was when the backup was made")
+            yield name
+        after = page[-1][0]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a restore would do, by the names of streams."""
+
+    missing: list[str] = field(default_factory=list)
+    present: list[str] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+    in_the_way: list[str] = field(default_factory=list)
+
+    @property
+    def to_copy(self) -> list[str]:
+        """Give the streams of the backup that the target lacks."""
+        return [*self.missing, *self.unfinished]
+
+
+async def plan(names: list[str], backup: Source, target: Source) -> Plan:
+    """Compare a backup with an open target."""
+    made, wanted = Plan(), set(names)
+    async for name in names_in(target):
+        state = await state_of(name, backup, target) if name in wanted else "in_the_way"
+        getattr(made, state).append(name)
+    settled = {*made.present, *made.unfinished}  # what is in the way makes room first
+    made.missing = [name for name in names if name not in settled]
+    return made
+
+
+async def state_of(name: str, backup: Source, target: Source) -> str:
+    """Tell how a stream stands that both have."""
+    try:
+        there = await target.load(name)
+    except StoreCorrupt:
+        return "in_the_way"
+    if there is not None and there[0].body == UNFINISHED:
+        return "unfinished"
+    return "present" if there == await backup.load(name) else "in_the_way"
+
+
+async def restore(backup: Source, target: Store, made: Plan) -> Tally:
+    """Do what was planned: each stream appears when it is whole, and a restore that was cut short can be done again.
+
+    Raises LeaseHeld, before anything is changed, if a worker is serving a stream that is in the way.
+    """
+    tally = Tally()
+    async with AsyncExitStack() as stack:
+        tokens = {name: await leased(stack, target, name) for name in made.in_the_way}
+        for name, token in tokens.items():
+            await target.delete(name, token)
+    for name in made.to_copy:
+        async with AsyncExitStack() as stack:
+            token = await leased(stack, target, name)
+            if name in made.unfinished:
+                await target.delete(name, token)
+            copied = await copy(backup, target, name, token)
+            assert copied is not None
+            tally.take(copied)
+    return tally
+
+
+async def leased(stack: AsyncExitStack, target: Store, name: str) -> int:
+    """Be the one who writes a stream, until the stack is left."""
+    token = await target.acquire(name, OWNER, LEASE_SECONDS)
+    stack.push_async_callback(target.release, {name: token})
+    return token

@@ -1,0 +1,208 @@
+"""Copies streams from one store into another, each as it was at one moment, also while others write to it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from app.storage.base import NO_LABELS, START, Entry, Position, Remains, Snapshot, Store, StoreCorrupt, is_full
+from app.streams.log.events import LabelEvent, read_event, read_records
+
+PAGE_ENTRIES = 256
+PAGE_NAMES = 1000
+# No service takes this for a state: until the copy is whole, the stream is damaged for all.
+UNFINISHED = b"the copy of this stream is not finished: go on with itan restore"
+
+
+class Source(Protocol):
+    """What a copy is made from: a store, or whoever can only read one."""
+
+    async def open(self) -> None:
+        """Begin."""
+
+    async def close(self) -> None:
+        """End."""
+
+    async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
+        """Read the snapshot and the head."""
+
+    async def inspect(self, stream: str) -> Remains | None:
+        """Read what is there, with the older snapshot."""
+
+    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
+        """Read a page of the log."""
+
+    async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the records of labelled samples."""
+
+    async def streams(self, after: str, limit: int) -> list[str]:
+        """List names in order."""
+
+
+class Copied(NamedTuple):
+    """What a copy holds; `position` is its moment."""
+
+    position: Position
+    samples: int = 0
+    size_bytes: int = 0
+
+
+class Moved(Exception):
+    """The stream was trimmed, reset or replaced under the copy: it must begin anew."""
+
+
+async def names_in(source: Source) -> AsyncIterator[str]:
+    """Give the names of all streams, page by page."""
+    after = ""
+    while page := await source.streams(after, PAGE_NAMES):
+        for name in page:
+            yield name
+        after = page[-1]
+
+
+async def copy(source: Source, target: Store, stream: str, token: int = 0) -> Copied | None:
+    """Copy a stream into a store that has none of that name; None if the source has none."""
+    while (loaded := await source.load(stream)) is not None:
+        try:
+            return await Copy(source, target, stream, token, *loaded).run()
+        except Moved:
+            await target.delete(stream, token)
+    return None
+
+
+class Copy:
+    """One try to copy a stream.
+
+    The log is copied from its oldest entry on, until it ends for the moment. A labelled sample has its newest record,
+    so all label events up to that record's must be in the copy: a last page without any says that they are.
+    """
+
+    def __init__(
+        self, source: Source, target: Store, stream: str, token: int, snapshot: Snapshot, head: Position
+    ) -> None:
+        self._source, self._target, self._stream, self._token = source, target, stream, token
+        self._snapshot, self._position = snapshot, head
+        self._samples = 0
+        self._size_bytes = len(snapshot.body)
+
+    async def run(self) -> Copied:
+        """Copy, or raise Moved."""
+        base = await base_of(self._source, self._stream)
+        page = await self._source.entries(self._stream, START, PAGE_ENTRIES)
+        if not page and self._position != self._snapshot.position:
+            raise Moved
+        begin = place_before(page[0]) if page else self._position
+        if begin > self._snapshot.position:
+            raise Moved
+        await self._target.create(self._stream, Snapshot(begin, UNFINISHED), self._token)
+        if page:
+            await self._copy_log(page)
+        if base is not None and begin <= base.position <= self._snapshot.position:
+            await self._target.save_snapshot(self._stream, base, 0, self._token, as_base=True)
+        await self._target.save_snapshot(self._stream, self._snapshot, 0, self._token)
+        return Copied(self._position, self._samples, self._size_bytes)
+
+    async def _copy_log(self, page: list[Entry]) -> None:
+        self._position = place_before(page[0])
+        while True:
+            await self._append(page)
+            if is_last(page) and await self._is_settled():
+                return
+            page = await self._source.entries(self._stream, self._position, PAGE_ENTRIES)
+            await asyncio.sleep(0)
+
+    async def _append(self, page: list[Entry]) -> None:
+        labels = await self._labels(page)
+        appends = []
+        for entry in page:
+            if not entry.follows(self._position):
+                raise Moved
+            given = (entry, labels.get(entry.position, NO_LABELS), self._token)
+            appends.append(self._target.append(self._stream, self._position, *given))
+            self._position = entry.position
+            self._samples += entry.n_samples
+            self._size_bytes += len(entry.body)
+        for outcome in await asyncio.gather(*appends, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _labels(self, page: list[Entry]) -> dict[Position, dict[int, bytes]]:
+        """Give the newest records of the samples that each label event names."""
+        seqs = {entry.position: labelled_seqs(entry) for entry in page if entry.first_seq is None}
+        known = await self._source.find_labels(self._stream, sorted(set().union(*seqs.values()))) if seqs else {}
+        return {position: {seq: known[seq] for seq in named if seq in known} for position, named in seqs.items()}
+
+    async def _is_settled(self) -> bool:
+        """Tell whether the copy is whole; False if there is more by now."""
+        newest = await self._source.load(self._stream)
+        if newest is None:
+            raise Moved
+        snapshot, head = newest
+        if snapshot == self._snapshot:
+            return True
+        if snapshot.position > self._position and head > self._position:
+            if not await self._source.entries(self._stream, self._position, 1):
+                raise Moved
+            return False
+        if snapshot.position <= self._snapshot.position or not await self._holds(snapshot.position):
+            raise Moved  # a reset or an import stands where no event does
+        return True
+
+    async def _holds(self, position: Position) -> bool:
+        found = await self._target.entries(self._stream, before(position), 1)
+        return bool(found) and found[0].position == position
+
+
+def labelled_seqs(entry: Entry) -> list[int]:
+    """Give the samples that a label event names."""
+    event = read_event(entry.body)
+    assert isinstance(event, LabelEvent)
+    return [int(seq) for seq in read_records(event.records).seq]
+
+
+def is_last(page: list[Entry]) -> bool:
+    """Tell whether the log ended with this page, and that no record of a label is newer than its events."""
+    return len(page) < PAGE_ENTRIES and not is_full(page) and all(entry.first_seq is not None for entry in page)
+
+
+def place_before(entry: Entry) -> Position:
+    """Give a place that an entry follows."""
+    return before(entry.position) if entry.first_seq is None else Position(entry.first_seq - 1, 0)
+
+
+def before(position: Position) -> Position:
+    """Give the last place before an event."""
+    return Position(position.seq, position.sub - 1) if position.sub else Position.before(position.seq)
+
+
+async def base_of(source: Source, stream: str) -> Snapshot | None:
+    """Give the older snapshot of a stream, if there is one."""
+    remains = await source.inspect(stream)
+    return None if remains is None else remains.base
+
+
+async def digest(source: Source, stream: str) -> bytes:
+    """Give what tells one content of a stream from any other."""
+    summed = sha256()
+    loaded = await source.load(stream)
+    if loaded is None:
+        raise StoreCorrupt(stream, "it is missing")
+    snapshot, after = loaded[0], START
+    take(summed, tuple(snapshot.position), snapshot.body, tuple(loaded[1]))
+    if (base := await base_of(source, stream)) is not None:
+        take(summed, tuple(base.position), base.body)
+    while page := await source.entries(stream, after, PAGE_ENTRIES):
+        for entry in page:
+            take(summed, tuple(entry.position), entry.first_seq, entry.ids, entry.body)
+        seqs = [seq for entry in page for seq in range(entry.first_seq or 1, (entry.first_seq or 1) + entry.n_samples)]
+        take(summed, sorted((await source.find_labels(stream, seqs)).items()))
+        after = page[-1].position
+        await asyncio.sleep(0)
+    return summed.digest()
+
+
+def take(summed: "Any", *values: object) -> None:
+    """Take values into a digest, so that no two lists of them look alike."""
+    summed.update(msgspec.msgpack.encode(values))

@@ -1,0 +1,105 @@
+"""Checks a stream, repairs it, and accepts what a replay or a repair has changed."""
+
+import msgspec
+
+from app.storage.base import Position, StoreCorrupt
+from app.streams.changes.lifecycle import after, settled
+from app.streams.errors import RepairLoses
+from app.streams.maintenance.survey import Finding, Survey, survey
+from app.streams.open.marks import Mismatches, Rebuilt
+from app.streams.open.session import Session
+from app.streams.open.state import StreamState
+
+
+class Checked(msgspec.Struct):
+    """What a check found; repair says what a repair would do."""
+
+    stream: str
+    ok: bool
+    findings: list[Finding]
+    replayed_samples: int
+    repair: str
+
+
+class Repaired(msgspec.Struct):
+    """What a repair did."""
+
+    stream: str
+    changed: bool
+    findings: list[Finding]
+    lost_first_seq: int | None = None
+    lost_last_seq: int | None = None
+
+
+def report(stream: str, found: Survey) -> Checked:
+    """Say what was found."""
+    replayed = 0 if found.best is None else found.best.n_samples
+    return Checked(stream, not found.findings, found.findings, replayed, outlook(found))
+
+
+def outlook(found: Survey) -> str:
+    """Say what a repair would do."""
+    if not found.is_damaged:
+        return "nothing to repair"
+    if found.best is None:
+        return "cannot be repaired: no state of it can be read; import an export, restore a backup, or delete it"
+    return "loses nothing" if found.is_exact else f"loses {losses(found)}"
+
+
+def losses(found: Survey) -> str:
+    """Say what cannot be kept."""
+    first, last = lost(found)
+    kept = "the log, so that no sample so far can be labelled or recognised by its id"
+    return kept if first is None else f"samples {first} to {last}, and {kept}"
+
+
+def lost(found: Survey) -> tuple[int, int] | tuple[None, None]:
+    """Give the first and the last sample that are lost."""
+    assert found.best is not None
+    reached, head = found.best.state.position.seq, found.remains.head
+    return (None, None) if head is None or head.seq <= reached else (reached + 1, head.seq)
+
+
+async def repair(session: Session, *, lossy: bool) -> Repaired:
+    """Bring a damaged stream into order; RepairLoses if that loses something and must not. The lock is held."""
+    await session.leases.acquire(session.stream)
+    found = await survey(session.store, session.stream)
+    if not found.is_damaged:
+        return Repaired(session.stream, False, found.findings)
+    if found.best is None:
+        raise StoreCorrupt(session.stream, outlook(found))
+    state, (first, last) = found.best.state, lost(found)
+    now = session.clock.steady()
+    mark = Rebuilt(now, "; ".join(finding.text for finding in found.findings if finding.kind != "not_accepted"))
+    if found.is_exact:
+        state.rebuilt = mark
+        for difference in found.best.differences:
+            state.replay_mismatches.add(difference.reason, difference.logged.seq.tolist(), now)
+        await session.put_back(state)
+    elif lossy:
+        mark.lost_first_seq, mark.lost_last_seq = first, last
+        await session.put_anew(begun_anew(state, found.remains.head or state.position, mark))
+    else:
+        raise RepairLoses(session.stream, losses(found))
+    return Repaired(session.stream, True, found.findings, first, last)
+
+
+def begun_anew(state: StreamState, head: Position, mark: Rebuilt) -> StreamState:
+    """Let a state stand behind the head of a log that cannot be kept."""
+    anew = settled(state, after(max(head, state.position)), head.seq + 1)
+    anew.replay_mismatches, anew.rebuilt = state.replay_mismatches, mark
+    return anew
+
+
+async def accept(session: Session) -> None:
+    """Take what a replay or a repair has changed as it is: nothing of it is shown any more. The lock is held."""
+    state = await session.state(is_strict=False)
+    marks = state.replay_mismatches, state.rebuilt
+    if any(marks):
+        state.replay_mismatches, state.rebuilt = Mismatches(), None
+        try:
+            await session.store_snapshot(state, as_base=True)
+        except BaseException:
+            state.replay_mismatches, state.rebuilt = marks
+            raise
+    session.note_well()

@@ -1,0 +1,1 @@
+"""Streams in memory: opened from the log, leased, bounded, snapshotted."""

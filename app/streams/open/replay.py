@@ -1,0 +1,116 @@
+"""Takes a state through the later log, and compares what comes out with what was logged."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.build import BUILD
+from app.storage.base import Entry, Position, Store, StoreCorrupt
+from app.streams.log.events import BatchEvent, UnreadableEvent, read_event, read_records, read_timestamps
+from app.streams.open.slices import feedback_slices, join_slices, observe_slices
+from app.streams.open.state import StreamState
+from core import ItanError, Records
+
+PAGE_ENTRIES = 64
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Samples of one entry that came out otherwise than they were logged by a build."""
+
+    position: Position
+    build: str
+    logged: Records
+    replayed: Records
+
+    @property
+    def reason(self) -> str:
+        """Tell whether another version logged them."""
+        return "other" if self.build == BUILD else "version"
+
+    def __str__(self) -> str:
+        logged, replayed = self.logged, self.replayed
+        return (
+            f"{len(logged)} replayed samples differ from the log, the first of them {logged.seq[0]}: "
+            f"score {replayed.score[0]!s}, logged {logged.score[0]!s}; "
+            f"threshold {replayed.threshold[0]!s}, logged {logged.threshold[0]!s}; "
+            f"logged by {self.build or 'an early version'}, this is {BUILD}"
+        )
+
+
+async def replay(
+    store: Store, stream: str, state: StreamState, until: Position, differ: Callable[[Difference], None]
+) -> None:
+    """Take a state to a position; others have their turn in between.
+
+    Raises StoreCorrupt if the log has a gap, UnreadableEvent if an event cannot be read; what came before is done then.
+    """
+    while state.position < until:
+        entries = await store.entries(stream, state.position, PAGE_ENTRIES)
+        if not entries:
+            raise StoreCorrupt(stream, f"the log ends at {state.position}, its head should be {until}")
+        for entry in entries:
+            if state.position >= until:
+                return
+            if not entry.follows(state.position):
+                found = entry.first_seq or entry.position
+                raise StoreCorrupt(stream, f"the log has a gap: {found} comes after {state.position}")
+            await _apply(state, entry, differ)
+
+
+async def _apply(state: StreamState, entry: Entry, differ: Callable[[Difference], None]) -> None:
+    event = read_event(entry.body)
+    try:
+        if isinstance(event, BatchEvent):
+            await _observe(state, event, entry.position, differ)
+        else:
+            await feedback_slices(state.detector, read_records(event.records), event.labels)
+    except ItanError as error:
+        raise UnreadableEvent(f"the event at {entry.position} cannot be replayed: {error}") from error
+    state.position = entry.position
+    state.unsaved_events += 1
+    await asyncio.sleep(0)
+
+
+async def _observe(
+    state: StreamState, event: BatchEvent, position: Position, differ: Callable[[Difference], None]
+) -> None:
+    records = read_records(event.records)
+    if int(records.seq[0]) != state.detector.next_seq:
+        raise UnreadableEvent(
+            f"samples {state.detector.next_seq} to {int(records.seq[0]) - 1} are missing from the log"
+        )
+    observed = await observe_slices(state.detector, records.x, times_of(records))
+    replayed = await join_slices([out.records for out in observed])
+    differing = np.flatnonzero(~agree(records, replayed))
+    if len(differing):
+        differ(Difference(position, event.build, records[differing], replayed[differing]))
+    state.newest_timestamp = newest(state.newest_timestamp, read_timestamps(event))
+
+
+def times_of(records: Records) -> npt.NDArray[np.float64] | None:
+    """Give the times that the samples of a batch were observed with, all or none."""
+    return None if np.isnan(records.time).any() else records.time
+
+
+def agree(logged: Records, replayed: Records) -> npt.NDArray[np.bool_]:
+    """Tell which samples have equal scores and thresholds but for last bits."""
+    return close(logged.score, replayed.score) & close(logged.threshold, replayed.threshold)
+
+
+def close(logged: npt.NDArray[np.float64], replayed: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Tell which numbers are equal but for last bits."""
+    near = np.abs(replayed - logged) <= TOLERANCE * np.maximum(1.0, np.abs(logged))
+    return near | (np.isnan(logged) & np.isnan(replayed))
+
+
+def newest(known: float | None, timestamps: npt.NDArray[np.float64] | None) -> float | None:
+    """Give the newest of the timestamps seen so far."""
+    if timestamps is None:
+        return known
+    latest = float(timestamps.max())
+    return latest if known is None else max(known, latest)

@@ -1,0 +1,76 @@
+"""Takes a detector through a lot of work in slices, letting other requests in between: the cut changes no result."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from copy import deepcopy
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from core import Detector, InvalidState, Records
+from core.results import Feedback, Observation
+
+FIRST_ROWS = 16
+MOST_ROWS = 256
+SLICE_SECONDS = 0.02
+
+
+async def slices(n: int, first: int = FIRST_ROWS, most: int = MOST_ROWS) -> AsyncIterator[slice]:
+    """Cut n items so that the work on each part takes about SLICE_SECONDS; others have their turn between two.
+
+    A sample may cost 2 us or 20 ms, by the number of features and the age of the stream.
+    """
+    start, size = 0, first
+    while start < n:
+        if start:
+            await asyncio.sleep(0)
+        began = perf_counter()
+        yield slice(start, start + size)
+        start += size
+        size = max(1, size // 2) if perf_counter() - began > SLICE_SECONDS else min(2 * size, most)
+
+
+async def observe_slices(
+    detector: Detector,
+    X: npt.NDArray[np.float64],
+    times: npt.NDArray[np.float64] | None,
+    *,
+    explain: bool = False,
+) -> list[Observation]:
+    """Observe samples (n, m) of these times (n,), if they have any; others have their turn first."""
+    await asyncio.sleep(0)
+    return [
+        detector.observe(X[part], None if times is None else times[part], explain=explain)
+        async for part in slices(len(X))
+    ]
+
+
+async def feedback_slices(detector: Detector, records: Records, labels: Sequence[bool | None]) -> Feedback:
+    """Give the detector labels for different samples, one a record."""
+    parts = [detector.feedback(records[part], labels[part]) async for part in slices(len(records))]
+    return Feedback(
+        [outcome for part in parts for outcome in part.outcome],
+        np.concatenate([part.retracted for part in parts]),
+        parts[0].threshold_before,
+        parts[-1].threshold_after,
+        Records.concatenate([part.records for part in parts]),
+    )
+
+
+def at_rest(detector: Detector, n: int, first: int) -> Detector:
+    """Give a detector that stays as it is for n items: a copy if they take more than a first slice of this size."""
+    return detector if n <= first else copied(detector)
+
+
+def copied(detector: Detector) -> Detector:
+    """Copy a detector, also one whose state could not be read back."""
+    try:
+        return Detector.from_bytes(detector.to_bytes())
+    except InvalidState:
+        return deepcopy(detector)
+
+
+async def join_slices(records: list[Records]) -> Records:
+    """Concatenate many short records."""
+    return Records.concatenate([Records.concatenate(records[part]) async for part in slices(len(records))])

@@ -1,0 +1,115 @@
+"""What a stream has in memory, and its snapshot as bytes."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from app.metrics import StreamFigures
+from app.storage.base import START, Position
+from app.streams.log.horizon import Horizon
+from app.streams.open.marks import Mismatches, Rebuilt
+from app.streams.open.memory import SESSION_BYTES, held_bytes
+from core import Detector, InvalidSnapshot
+from core.snapshot import decode, encode
+
+KIND = "stream"
+VERSION = 1
+GROWTH, MOST_UNWEIGHED = 8, 1024
+"""A stream is weighed again when it has seen one in so many samples more, at the latest after so many."""
+
+
+class Header(msgspec.Struct, frozen=True):
+    """What a snapshot says beside the engine; what came later has a default."""
+
+    oldest_seq: int
+    marks: list[tuple[int, float]]
+    newest_timestamp: float | None
+    replay_mismatches: Mismatches = msgspec.field(default_factory=Mismatches)
+    rebuilt: Rebuilt | None = None
+    position: Position | None = None
+
+
+@dataclass(slots=True)
+class StreamState:
+    """A detector and its place in the log, and what is to stay visible of its past until somebody accepts it.
+
+    snapshot_failure says why the state cannot be stored.
+    """
+
+    detector: Detector
+    position: Position
+    horizon: Horizon
+    newest_timestamp: float | None = None
+    unsaved_events: int = 0
+    replay_mismatches: Mismatches = field(default_factory=Mismatches)
+    rebuilt: Rebuilt | None = None
+    snapshot_failure: str | None = None
+    weight: int = 0
+    weigh_from: int = 0
+    figures: StreamFigures = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.figures = StreamFigures("", self.detector.config.expected_anomaly_rate)
+
+    def look(self) -> None:
+        """Bring up to date those figures that are at hand."""
+        detector, figures = self.detector, self.figures
+        figures.samples, figures.samples_needed = detector.n_seen, detector.samples_needed
+        figures.is_warming_up = not detector.ready
+        figures.nodes, figures.splits = detector.n_nodes, detector.n_splits
+        figures.threshold = detector.threshold if detector.ready else None
+        figures.log_samples = detector.next_seq - self.horizon.oldest_seq
+        figures.unsaved_events = self.unsaved_events
+
+    def memory_bytes(self) -> int:
+        """Give the bytes in memory, as of the last time that they were counted: that takes a millisecond."""
+        seen = self.detector.n_seen
+        if not self.weight or seen >= self.weigh_from:
+            self.weight = SESSION_BYTES + held_bytes(self)
+            self.weigh_from = seen + 1 + min(seen // GROWTH, MOST_UNWEIGHED)
+        return self.weight
+
+    def to_bytes(self, horizon: Horizon | None = None) -> bytes:
+        """Write the state; it continues bit for bit."""
+        kept = horizon or self.horizon
+        header = Header(
+            kept.oldest_seq, kept.marks, self.newest_timestamp, self.replay_mismatches, self.rebuilt, self.position
+        )
+        meta: dict[str, Any] = msgspec.to_builtins(header)
+        return encode(KIND, VERSION, meta, {"engine": np.frombuffer(self.detector.to_bytes(), dtype=np.uint8)})
+
+    @classmethod
+    def from_bytes(cls, body: bytes, position: Position) -> "StreamState":
+        """Read a state, or raise InvalidSnapshot; at START it may stand where it says that it stood."""
+        meta, arrays = decode(body, KIND, VERSION)
+        header = read_header(meta)
+        if "engine" not in arrays:
+            raise InvalidSnapshot("it holds no engine")
+        detector = Detector.from_bytes(arrays["engine"].tobytes())
+        horizon = Horizon(header.oldest_seq, header.marks)
+        if position == START and header.position is not None:
+            position = header.position  # the store has lost it
+        state = cls(detector, position, horizon, header.newest_timestamp)
+        state.replay_mismatches, state.rebuilt = header.replay_mismatches, header.rebuilt
+        return state
+
+
+def new_state(detector: Detector, position: Position) -> StreamState:
+    """Give the state of a stream that begins (anew) with the detector's next sample."""
+    return StreamState(detector, position, Horizon(detector.next_seq))
+
+
+def costs_of(detector: Detector) -> dict[str, float | None]:
+    """Give what the decisions on labelled samples turned out to cost."""
+    costs = detector.costs()
+    return {**asdict(costs), "labels": costs.labels}
+
+
+def read_header(meta: dict[str, Any]) -> Header:
+    """Check what stands beside the engine."""
+    try:
+        return msgspec.convert(meta, Header)
+    except msgspec.ValidationError as error:
+        raise InvalidSnapshot(str(error)) from error

@@ -1,0 +1,1 @@
+"""What is read of a stream: nothing here changes it."""

@@ -1,0 +1,87 @@
+"""What a stream's log says of a range of samples, thinned: nothing is opened for it."""
+
+from dataclasses import dataclass
+
+from app.storage.base import START, Entry, Position, Snapshot, Store
+from app.streams.errors import UnknownStream
+from app.streams.log.events import read_all_records
+from app.streams.log.pages import pages
+from app.streams.views.columns import Columns, batch_columns
+from app.streams.views.downsampling import Thinning
+
+MOST_SCANNED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A stream's log as it stood when it was looked at; oldest_seq is the oldest sample that it holds."""
+
+    store: Store
+    stream: str
+    snapshot: Snapshot
+    head: Position
+    oldest_seq: int
+
+    async def rows(self, first: int, last: int, thinning: Thinning) -> None:
+        """Read the samples first to last into a thinning."""
+        async for entries in pages(self.store, self.stream, Position.before(first)):
+            rows = samples_in(entries, first, last)
+            if rows is not None:
+                thinning.add(rows.labelled(await labels_of(self.store, self.stream, rows.seq.tolist())))
+            if entries[-1].position.seq >= last:
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Samples of a range, and the seq to go on from if the range holds more than is read at once."""
+
+    rows: Columns | None
+    next_seq: int | None
+    is_thinned: bool
+    marked_thinned: bool
+
+
+async def look(store: Store, stream: str) -> Log:
+    """Find the ends of a stream's log; UnknownStream if there is none."""
+    loaded = await store.load(stream)
+    if loaded is None:
+        raise UnknownStream(stream)
+    snapshot, head = loaded
+    oldest = await store.entries(stream, START, 1)
+    return Log(store, stream, snapshot, head, first_seq(oldest[0]) if oldest else head.seq + 1)
+
+
+def first_seq(entry: Entry) -> int:
+    """Give the first sample at or after an entry: after a label event, the next one."""
+    return entry.position.seq + 1 if entry.first_seq is None else entry.first_seq
+
+
+async def history(log: Log, first: int | None, last: int | None, points: int) -> History:
+    """Read the samples first to last (by default the newest), at most `points` of them and so many at once."""
+    last = log.head.seq if last is None else min(last, log.head.seq)
+    first = max(log.oldest_seq, last - points + 1 if first is None else first)
+    end = min(last, first + MOST_SCANNED - 1)
+    thinning = Thinning(first, end, points)
+    if first <= end:
+        await log.rows(first, end, thinning)
+    rows = thinning.rows()
+    return History(rows, end + 1 if end < last else None, thinning.is_thinned, thinning.marked_thinned)
+
+
+def samples_in(entries: list[Entry], first: int, last: int) -> Columns | None:
+    """Give the samples of a range in these entries; None if there are none."""
+    batches = [entry for entry in entries if entry.first_seq is not None and entry.first_seq <= last]
+    if not batches:
+        return None
+    rows = batch_columns(batches)
+    return rows[(rows.seq >= first) & (rows.seq <= last)]
+
+
+async def labels_of(store: Store, stream: str, seqs: list[int]) -> dict[int, int]:
+    """Give the present labels of those samples that have one."""
+    bodies = list((await store.find_labels(stream, seqs)).values())
+    if not bodies:
+        return {}
+    labelled = read_all_records(bodies)
+    return dict(zip(labelled.seq.tolist(), labelled.label.tolist(), strict=True))

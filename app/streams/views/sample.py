@@ -1,0 +1,48 @@
+"""One sample: what was said of it, and how the present model explains it."""
+
+from dataclasses import dataclass
+
+from app.streams.changes.samples import feature_names
+from app.streams.errors import UnknownSample
+from app.streams.log.events import read_batch
+from app.streams.log.explanations import Explained, explained_of
+from app.streams.open.session import Session
+from app.streams.views.columns import Columns, batch_columns
+from app.streams.views.history import labels_of
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """A sample: `first` is the explanation given when it was observed, if one was asked for; `now` is the model's own.
+
+    score_now is the present model's score of it; None, like `now`, before the stream is ready.
+    """
+
+    row: Columns
+    features: list[str]
+    first: Explained | None
+    now: Explained | None
+    score_now: float | None
+    threshold_now: float
+    as_of_seq: int
+
+
+async def inspect(session: Session, seq: int) -> Inspected:
+    """Look at a sample. UnknownSample if the log does not hold it."""
+    detector = (await session.readable()).detector
+    row, first = await logged(session, seq)
+    now, score_now = None, None
+    if detector.ready:
+        explanation = detector.explain(row.x)
+        (now,), score_now = explained_of(explanation), float(explanation.score[0])
+    features, as_of_seq = feature_names(detector.config), detector.next_seq - 1
+    return Inspected(row, features, first, now, score_now, detector.threshold, as_of_seq)
+
+
+async def logged(session: Session, seq: int) -> tuple[Columns, Explained | None]:
+    """Give what the log says of a sample, its label too, and the explanation given then."""
+    for entry in await session.store.entries_holding(session.stream, [seq]):
+        rows = batch_columns([entry])
+        labels = await labels_of(session.store, session.stream, [seq])
+        return rows[rows.seq == seq].labelled(labels), read_batch(entry.body).explained.get(seq)
+    raise UnknownSample(seq)

@@ -1,0 +1,93 @@
+"""Reads of a stream: scores and the learned density; nothing is kept."""
+
+from typing import Any
+
+import numpy as np
+
+from app.storage.base import StoreUnavailable
+from app.streams.changes.allowance import UNLIMITED, Allowance
+from app.streams.changes.observe import Answer, Batch, matrix_of
+from app.streams.changes.samples import Matrix, feature_names
+from app.streams.log.explanations import explained_of
+from app.streams.open.session import Session
+from app.streams.open.slices import FIRST_ROWS, MOST_ROWS, at_rest, slices
+from app.streams.open.state import costs_of
+from core import Detector
+
+
+async def score(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> Answer:
+    """Score samples without learning them; before the stream is ready there are no scores."""
+    detector = (await session.readable()).detector
+    X = matrix_of(session, batch, detector.config)
+    await allowance.pay(len(X))
+    answer = Answer.blank(len(X))
+    answer.samples_needed, answer.as_of_seq = detector.samples_needed, detector.next_seq - 1
+    if batch.explain:
+        answer.explained, answer.features = [None] * len(X), feature_names(detector.config)
+    if detector.ready:
+        answer.threshold[:] = detector.threshold
+        answer.ready[:] = True
+        first = FIRST_ROWS if batch.explain else MOST_ROWS
+        resting = at_rest(detector, len(X), first)
+        async for part in slices(len(X), first):
+            score_part(resting, X, part, answer)
+    session.metrics.samples["scored"].inc(len(X))
+    return answer
+
+
+def score_part(detector: Detector, X: Matrix, part: slice, answer: Answer) -> None:
+    """Score some of the samples, and explain those that are flagged."""
+    answer.score[part] = detector.score(X[part])
+    answer.is_anomaly[part] = answer.score[part] > answer.threshold[part]
+    if answer.explained is not None:
+        rows = part.start + np.flatnonzero(answer.is_anomaly[part])
+        for row, explained in zip(rows, explained_of(detector.explain(X[rows])), strict=True):
+            answer.explained[row] = explained
+
+
+async def log_density(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> tuple[list[float], int]:
+    """Give the log density at points, and the seq of the last sample in it; NotReady before there is one."""
+    detector = (await session.readable()).detector
+    X = matrix_of(session, batch, detector.config)
+    await allowance.pay(len(X))
+    as_of_seq = detector.next_seq - 1
+    resting = at_rest(detector, len(X), MOST_ROWS)
+    scores = [resting.score(X[part]) async for part in slices(len(X), MOST_ROWS)]
+    return (-np.concatenate(scores)).tolist(), as_of_seq
+
+
+async def describe(session: Session) -> dict[str, Any]:
+    """Say how a stream is configured and how it stands."""
+    state = await session.readable()
+    detector = state.detector
+    return {
+        "stream": session.stream,
+        "config": detector.config.to_dict(),
+        "n_seen": detector.n_seen,
+        "next_seq": detector.next_seq,
+        "as_of_seq": detector.next_seq - 1,
+        "oldest_seq": session.oldest_to_label(state),
+        "newest_timestamp": state.newest_timestamp,
+        "ready": detector.ready,
+        "samples_needed": detector.samples_needed,
+        "threshold": detector.threshold,
+        "costs": costs_of(detector),
+        "replay_mismatches": state.replay_mismatches,
+        "rebuilt": state.rebuilt,
+        "snapshot_failure": state.snapshot_failure,
+        "memory_bytes": state.memory_bytes(),
+        "storage": await storage(session),
+    }
+
+
+async def storage(session: Session) -> dict[str, int] | None:
+    """Say how much the store holds of a stream (None while the store is down)."""
+    try:
+        size = await session.store.size(session.stream)
+    except StoreUnavailable:
+        return None
+    return {
+        "log_entries": size.log_entries,
+        "log_bytes": size.log_bytes,
+        "snapshot_bytes": size.snapshot_bytes,
+    }

@@ -1,0 +1,225 @@
+"""Follows a stream's log for somebody who watches: nothing is held for a watcher but a place in the log."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from app.storage.base import START, Entry, Position, Store, StoreUnavailable
+from app.streams.errors import UnknownStream
+from app.streams.log.events import BatchEvent, Label, UnreadableEvent, read_event, read_records
+from app.streams.log.pages import pages
+from app.streams.open.listeners import Bell
+from app.streams.open.registry import Registry
+from app.streams.open.state import StreamState
+from app.streams.views.columns import Columns, batch_columns
+from app.streams.views.downsampling import Thinning
+
+MOST_ROWS = 2_000
+PACE_SECONDS = 0.1
+POLL_SECONDS = 1.0
+CHECK_SECONDS = 10.0
+QUIET_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class NewSamples:
+    """Samples were observed, thinned if they are very many."""
+
+    position: Position
+    rows: Columns
+    is_thinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NewLabels:
+    """Labels were applied or withdrawn; the threshold after them is known if nothing has come since."""
+
+    position: Position
+    seq: list[int]
+    label: list[Label]
+    threshold: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewModel:
+    """The tree has another number of nodes or levels than before."""
+
+    n_seen: int
+    n_nodes: int
+    n_levels: int
+
+    def has_other_tree(self, other: "NewModel") -> bool:
+        """Tell whether the tree differs from another."""
+        return (self.n_nodes, self.n_levels) != (other.n_nodes, other.n_levels)
+
+
+@dataclass(frozen=True, slots=True)
+class NewLog:
+    """What was known of the stream does not lead on to its log: read it anew, then go on from the position."""
+
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The stream is gone, and nothing comes any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """Nothing has come for a while."""
+
+
+News = NewSamples | NewLabels | NewModel | NewLog | Deleted | Quiet
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a watcher was told of the model; first_seq tells the lives of a stream apart."""
+
+    first_seq: int
+    model: NewModel
+
+    @classmethod
+    def of(cls, state: StreamState) -> "Known":
+        """Take it from a state."""
+        detector = state.detector
+        return cls(detector.first_seq, NewModel(detector.n_seen, detector.n_nodes, detector.n_levels))
+
+
+class Tail:
+    """One watcher's place in a stream's log."""
+
+    def __init__(self, registry: Registry, store: Store, stream: str) -> None:
+        self._registry, self._store, self._stream = registry, store, stream
+        self._position = START
+        self._known: Known | None = None
+        self._checked_at = self._told_at = self._read_at = now()
+
+    @property
+    def position(self) -> Position:
+        """Give the place in the log: what comes after it is still to be told."""
+        return self._position
+
+    async def begin(self, after: Position | None) -> None:
+        """Take a place: after a position of the log, or at its head. UnknownStream if there is no such stream."""
+        found = await self._look()
+        if found is None:
+            raise UnknownStream(self._stream)
+        head, known = found
+        self._known = None if after is not None and after > head else known
+        self._position = after or head
+
+    async def news(self, bell: Bell, is_over: Callable[[], bool]) -> AsyncIterator[News]:
+        """Tell what happens, until it is over or the stream is gone."""
+        if self._known is not None:
+            yield self._known.model
+        while not is_over():
+            try:
+                async for told in self._round(bell):
+                    self._told_at = now()
+                    yield told
+                    if isinstance(told, Deleted):
+                        return
+            except StoreUnavailable:
+                pass  # it is looked for again at the next round
+            if now() - self._told_at >= QUIET_SECONDS:
+                self._told_at = now()
+                yield Quiet()
+            await bell.wait(POLL_SECONDS)
+            # a busy stream is read a few times a second, however often it moves
+            await asyncio.sleep(max(0.0, self._read_at + PACE_SECONDS - now()))
+
+    async def _round(self, bell: Bell) -> AsyncIterator[News]:
+        self._read_at = now()
+        if bell.is_new_log or self._known is None:
+            bell.is_new_log = False
+            yield await self._anew()
+        async for entries in pages(self._store, self._stream, self._position):
+            if leaves_gap(self._position, entries[0]):
+                yield await self._anew()
+                break
+            for told in self._told(entries):
+                yield told
+        async for told in self._changes():
+            yield told
+
+    async def _anew(self) -> NewLog | Deleted:
+        """Go on from the head of a log that does not go on from where we were."""
+        found = await self._look()
+        if found is None:
+            return Deleted()
+        self._position, self._known = found
+        return NewLog(self._position)
+
+    def _told(self, entries: Sequence[Entry]) -> list[News]:
+        """Tell entries, batches that follow each other as one, and step behind them."""
+        told: list[News] = []
+        for is_batch, group in groupby(entries, lambda entry: entry.first_seq is not None):
+            together = list(group)
+            told += [self._samples(together)] if is_batch else map(self._labels, together)
+            self._position = together[-1].position
+        return told
+
+    def _samples(self, entries: Sequence[Entry]) -> NewSamples:
+        first, last = self._position.seq + 1, entries[-1].position.seq
+        thinning = Thinning(first, last, MOST_ROWS)
+        rows = batch_columns(entries)
+        thinning.add(rows[rows.seq >= first])
+        kept = thinning.rows()
+        assert kept is not None
+        return NewSamples(entries[-1].position, kept, thinning.is_thinned)
+
+    def _labels(self, entry: Entry) -> NewLabels:
+        event = read_event(entry.body)
+        if isinstance(event, BatchEvent):
+            raise UnreadableEvent("a batch where the log says that labels are")
+        state = self._registry.peek(self._stream)
+        is_newest = state is not None and state.position == entry.position
+        threshold = state.detector.threshold if state is not None and is_newest else None
+        return NewLabels(entry.position, read_records(event.records).seq.tolist(), event.labels, threshold)
+
+    async def _changes(self) -> AsyncIterator[News]:
+        """Tell what the log does not say; of a stream that another worker writes, as far as its snapshot knows."""
+        present = await self._present()
+        if present is self._known:
+            return
+        if present is None or self._known is None or present.first_seq != self._known.first_seq:
+            yield await self._anew()
+            return
+        is_other = present.model.has_other_tree(self._known.model)
+        self._known = present
+        if is_other:
+            yield present.model
+
+    async def _present(self) -> Known | None:
+        """Give what is known now, what was known if it is not yet time to look, None if the log is another one."""
+        state = self._registry.peek(self._stream)
+        if state is not None:
+            return Known.of(state)
+        if now() - self._checked_at < CHECK_SECONDS:
+            return self._known
+        self._checked_at = now()
+        found = await self._look()
+        return None if found is None or found[0] < self._position else found[1]
+
+    async def _look(self) -> tuple[Position, Known] | None:
+        """Find the head of the log and what can be known of the model without opening it."""
+        loaded = await self._store.load(self._stream)
+        if loaded is None:
+            return None
+        snapshot, head = loaded
+        return head, Known.of(self._registry.glance(self._stream, snapshot))
+
+
+def leaves_gap(position: Position, entry: Entry) -> bool:
+    """Tell whether something is missing between a position and the entry read after it."""
+    if entry.first_seq is not None:
+        return entry.first_seq > position.seq + 1
+    return entry.position.seq > position.seq or entry.position.sub > position.sub + 1
+
+
+def now() -> float:
+    """Give the time of the event loop."""
+    return asyncio.get_running_loop().time()

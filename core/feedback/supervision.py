@@ -1,0 +1,176 @@
+"""What labels do beyond the threshold: a second density, of labelled normals, mixed in as it earns it."""
+
+from dataclasses import replace
+from functools import cached_property
+from math import exp
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.arrays import FloatArray
+from core.config import DetectorConfig
+from core.density.model import DensityModel
+from core.density.receipt import Receipt
+from core.density.round import Examined
+from core.errors import InvalidSnapshot
+from core.feedback.labelled import LabelledSamples
+from core.snapshot import Arrays, take
+from core.threshold.windows import RecentScores, check_ring
+
+START_ODDS: Final = 0.3
+RATE: Final = 3.0
+"""The second model starts at these odds; each known anomaly multiplies them by exp(RATE) to the power of how much
+higher, as a share of the recent scores, it would have ranked by that model than by the first alone."""
+FEW: Final = 20.0
+MOST: Final = 30.0
+
+
+class Supervision:
+    """Scores by two models: that of everything, and that of labelled normals.
+
+    The second opinion is the mean of both models' scores, the normals' counting n of n + 2 m + FEW with n of them
+    learned. How far it is followed is exponential weights on how the anomalies that became known would have ranked: not
+    on the log-loss of normals, which does not see what density the first model wrongly gives to anomalies. A weighted
+    mean of scores is the score of a geometric mean of densities, which integrates to one at most.
+    """
+
+    def __init__(self, config: DetectorConfig, everything: DensityModel) -> None:
+        self._everything = everything
+        self._needed = config.learn_from != "labelled_normal" and config.profile != "paper"
+        self._few = 2.0 * config.n_features + FEW
+        self.labelled = LabelledSamples(config.n_features)
+        self._config = config
+        self._first, self._second = RecentScores(), RecentScores()
+        if self._needed:
+            everything.weigh_normality(self.labelled)
+
+    @property
+    def needed(self) -> bool:
+        """Whether labels have more to say: not if labelled normals alone are learned, nor by the paper's letter."""
+        return self._needed
+
+    @cached_property
+    def normals(self) -> DensityModel:
+        """The second model; made when it is first asked for, since most streams never see a label."""
+        normals = DensityModel(_of_normals(self._config))
+        normals.nodes.prior.mean[0] = self._everything.nodes.prior.mean[0]
+        normals.nodes.touch(0)
+        return normals
+
+    @property
+    def active(self) -> bool:
+        """Whether there is a second model yet that has learned something."""
+        return "normals" in vars(self) and self.normals.n_learned > 0
+
+    @property
+    def newest_time(self) -> float:
+        """That of the second model; -inf without one."""
+        return self.normals.newest_time if "normals" in vars(self) else -np.inf
+
+    def judge(self, examined: Examined) -> tuple[FloatArray, FloatArray]:
+        """Log densities (n,), negated scores of the scaled space, and by how much the second opinion ranks higher."""
+        log_p = self._everything.log_p(examined.log_density)
+        if not self.active:
+            return log_p, np.zeros(len(log_p))
+        first = -log_p
+        second = self._opinion(first, examined.Z)
+        gain = self._second.ranks(second) - self._first.ranks(first)
+        return -self._mixed(first, second), gain
+
+    def log_density(self, Z: FloatArray) -> FloatArray:
+        """What judge says of samples (n, m), (n,). Pure."""
+        first = -self._everything.log_density(Z)
+        return -(self._mixed(first, self._opinion(first, Z)) if self.active else first)
+
+    def models(self) -> list[tuple[float, DensityModel]]:
+        """The models, each with how much its score counts."""
+        if not self.active:
+            return [(1.0, self._everything)]
+        normals = self._followed() * (1 - self._trust_in_all())
+        return [(1.0 - normals, self._everything), (normals, self.normals)]
+
+    def label(self, seq: int, label: int, gain: float, x: FloatArray) -> None:
+        """Learn that a sample, x (m,) as learned, is anomalous (+1), normal (-1) or of unknown kind again (0)."""
+        self.labelled.put(seq, label, gain, x)
+        self._everything.weigh_normality(self.labelled)
+
+    def learn(self, receipt: Receipt) -> int:
+        """Learn a labelled normal as the first model learned it; its number among the normals."""
+        examined = self.normals.examine(receipt.x[None], np.array([receipt.moment]))
+        examined.learned, examined.spread = receipt.x[None], receipt.spread[None]
+        ordinal = self.normals.next_ordinal
+        self.normals.learn(examined)
+        return ordinal
+
+    def _opinion(self, first: FloatArray, Z: FloatArray) -> FloatArray:
+        trust = self._trust_in_all()
+        return trust * first - (1 - trust) * self.normals.log_density(Z)
+
+    def _mixed(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        followed = self._followed()
+        return (1 - followed) * first + followed * second
+
+    def _trust_in_all(self) -> float:
+        return self._few / (self.normals.n_learned + self._few)
+
+    def _followed(self) -> float:
+        odds = START_ODDS * exp(min(max(RATE * self.labelled.gained(), -MOST), MOST))
+        return odds / (1 + odds)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Every array that a continuation needs, by name."""
+        arrays = self.labelled.state()
+        if "normals" not in vars(self):
+            return arrays
+        arrays |= {f"normals_{name}": array for name, array in self.normals.state().items()}
+        for name, recent in (("first", self._first), ("second", self._second)):
+            arrays |= {
+                f"ranked_{name}": np.array(recent.ring, float),
+                f"ranked_{name}_oldest": np.array([recent.oldest]),
+            }
+        return arrays
+
+    def check(self, arrays: Arrays) -> None:
+        """InvalidSnapshot if a state's arrays do not fit together."""
+        self.labelled.check(arrays)
+        normals = _of_second(arrays)
+        if not normals:
+            return
+        if not self._needed:
+            raise InvalidSnapshot("it holds a second model, which its config leaves out")
+        self.normals.check(normals)
+        sizes = set()
+        for name in ("first", "second"):
+            ring = take(arrays, f"ranked_{name}", np.float64, (-1,))
+            oldest = int(take(arrays, f"ranked_{name}_oldest", np.int64, (1,))[0])
+            check_ring(ring, oldest)
+            sizes.add((len(ring), oldest))
+        if len(sizes) > 1:
+            raise InvalidSnapshot("its two rankings are not of the same samples")
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over a state."""
+        self.labelled.load(arrays)
+        if self._needed:
+            self._everything.weigh_normality(self.labelled)
+        if normals := _of_second(arrays):
+            self.normals.load(normals)
+            for name, recent in (("first", self._first), ("second", self._second)):
+                recent.load(arrays[f"ranked_{name}"], int(arrays[f"ranked_{name}_oldest"][0]))
+
+
+def _of_second(arrays: Arrays) -> dict[str, NDArray[Any]]:
+    """The arrays of the second model, by the names that it knows; none if there is no such model."""
+    return {name.removeprefix("normals_"): array for name, array in arrays.items() if name.startswith("normals_")}
+
+
+def _of_normals(config: DetectorConfig) -> DetectorConfig:
+    """The second model: half the nodes, and the first one's clock to forget by."""
+    return replace(
+        config,
+        learn_from="labelled_normal",
+        max_nodes=max(1, config.max_nodes // 2),
+        half_life_samples=None,
+        half_life_seconds=config.half_life_seconds or config.half_life_samples,
+    )

@@ -1,1 +1,0 @@
-"""How a tree grows: by the paper's schedule, or by evidence."""

@@ -1,0 +1,1 @@
+"""How much each node's density counts: one rule a file."""

@@ -1,0 +1,1 @@
+"""The threshold: one rule a file, and the scores that they remember."""

@@ -1,0 +1,75 @@
+"""What the nodes of a full tree are worth, to find which pair of children it can best do without."""
+
+from math import exp
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.arrays import grown
+from core.errors import InvalidSnapshot
+from core.mixture.weights import LEAST_WEIGHT, MOST_EVIDENCE, Mixture, Shares, said_for_stopping, summed_upwards
+from core.snapshot import Arrays, take
+from core.tree.subspaces import Pair, SubspaceTree
+
+MEMORY: Final = 1000.0
+SEEN_A_ROUND: Final = 64
+
+
+class Worth:
+    """Running means a sample, over about MEMORY of them: the share that reaches a node, the nats its children save."""
+
+    def __init__(self) -> None:
+        self.n_seen = 0
+        self.used, self.saved = np.ones(1), np.zeros(1)
+
+    @property
+    def known(self) -> bool:
+        """Whether it has seen enough to tell."""
+        return self.n_seen >= MEMORY
+
+    def learn(self, shares: Shares, mixture: Mixture, tree: SubspaceTree) -> None:
+        """See a round of samples, before the weights move by them; its first ones speak for all."""
+        n, own, inner = (
+            len(shares.log_p),
+            np.ascontiguousarray(shares.own[:, :SEEN_A_ROUND]),
+            np.flatnonzero(~tree.leaf),
+        )
+        reached = summed_upwards(own, tree)
+        below = summed_upwards(mixture.weights[:, None], tree)[:, 0] - mixture.weights
+        odds = mixture.log_weights - np.log(np.maximum(below, LEAST_WEIGHT))
+        said = odds[inner, None] - said_for_stopping(own[inner], reached[inner])
+        np.minimum(np.maximum(said, -MOST_EVIDENCE, out=said), MOST_EVIDENCE, out=said)
+        decay = exp(-n / MEMORY)
+        saved = np.zeros(tree.n_nodes)
+        saved[inner] = (reached[inner] * said).mean(1)
+        self.n_seen += n
+        self.used = decay * self.used + (1 - decay) * reached.mean(1)
+        self.saved = decay * self.saved + (1 - decay) * saved
+
+    def split(self, pair: Pair, n_nodes: int, left_share: float, promise: float) -> None:
+        """Start what is known of two new children, which promise to save so many nats a sample that reaches them."""
+        self.used, self.saved = grown(self.used, n_nodes), grown(self.saved, n_nodes)
+        self.used[pair.children] = self.used[pair.node] * np.array([left_share, 1 - left_share])
+        self.saved[pair.children] = 0
+        self.saved[pair.node] = promise * self.used[pair.node]
+
+    def lift(self, pair: Pair, child: int) -> None:
+        """What is known of the child is known of its parent now."""
+        self.saved[pair.node] = self.saved[child]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Every array that a continuation needs, by name."""
+        return {"worth_used": self.used, "worth_saved": self.saved, "worth_seen": np.array([self.n_seen])}
+
+    def check(self, arrays: Arrays, n_nodes: int) -> None:
+        """InvalidSnapshot if a state does not fit a tree of so many nodes."""
+        for name in ("used", "saved"):
+            take(arrays, f"worth_{name}", np.float64, (n_nodes,))
+        if not 0 <= take(arrays, "worth_seen", np.int64, (1,))[0] < 2**53:
+            raise InvalidSnapshot("its count of samples that tell what its nodes are worth is out of range")
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over a state."""
+        self.used, self.saved = arrays["worth_used"], arrays["worth_saved"]
+        self.n_seen = int(arrays["worth_seen"][0])

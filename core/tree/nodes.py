@@ -1,0 +1,184 @@
+"""The nodes of the mixture: their subspaces, what each has counted, its prior, its density and its weight."""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.arrays import BoolArray, FloatArray, IntArray, grown, packed, packed_width, unpacked, variances
+from core.config import DetectorConfig
+from core.density.receipt import Receipt
+from core.errors import InvalidSnapshot
+from core.families import Layout, family_of
+from core.families.base import Prior
+from core.families.posterior import posterior
+from core.families.statistics import Moments, Statistics
+from core.mixture.weights import MEMORY, MIXTURES
+from core.snapshot import Arrays, take
+from core.tree.subspaces import Pair, SubspaceTree
+
+VARIANCE_FLOOR: Final = 1e-4
+LEAST_STRENGTH: Final = 1e-3
+MOST_STRENGTH: Final = 1e3
+"""Pseudo-samples of a prior: those of a config, or those that the evidence chooses among."""
+
+
+class Nodes:
+    """N nodes; node 0 is the root. Densities and weights stand still until refresh."""
+
+    def __init__(self, config: DetectorConfig) -> None:
+        self.layout = layout = Layout(config.kinds)
+        b = len(layout.block)
+        family = family_of(config)
+        predictive = config.profile != "paper"
+        self.tree = SubspaceTree(config.n_features)
+        memory = MEMORY if config.half_life_samples is None else min(MEMORY, config.half_life_samples)
+        self.mixture = MIXTURES[config.mixture](self.tree, memory)
+        self.statistics = Statistics(1, b, diagonal=family.diagonal, n_apart=layout.n_apart)
+        unit = np.ones((1, b)) if family.diagonal else np.eye(b)[None]
+        count, mean = np.full(1, config.prior_count), np.concatenate([np.zeros(b), layout.start()])[None]
+        self.prior = Prior(count, mean, count.copy(), unit, VARIANCE_FLOOR if predictive else 0.0)
+        self.densities = family.nodes(predictive=predictive)
+        self._stale, self._current = np.ones(1, bool), False
+        self.refresh()
+
+    def count(self, held: BoolArray, groups: Moments) -> None:
+        """Count groups of samples in the nodes that hold them: held (g, N)."""
+        cell, group = np.nonzero(held.T)
+        starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
+        cells = cell[starts]
+        self.statistics.merge(cells, groups.pooled(group, starts))
+        self.touch(cells)
+
+    def change(self, receipt: Receipt, sign: int, weight: float) -> None:
+        """Take one sample out of (sign -1) or into (sign +1) the nodes that counted it."""
+        cells = self.tree.counting(receipt.x, receipt.ordinal)
+        change = self.statistics.remove if sign < 0 else self.statistics.insert
+        x, spread = self.layout.columns(receipt.x[None], receipt.spread[None])
+        change(cells, x[0], spread[0], weight)
+        self.touch(cells)
+
+    def fade(self, factor: float) -> None:
+        """Let what was counted so far count that much less."""
+        if factor != 1.0:
+            self.statistics.fade(factor)
+            self.touch(slice(None))
+
+    def covariance(self, nodes: IntArray) -> FloatArray:
+        """The covariances of these nodes by what they have counted: (k, m, m), or (k, m) when diagonal."""
+        return posterior(self.statistics, self.prior, nodes)[1]
+
+    def cut(self, node: int, normal: FloatArray, offset: float, since: int, free: Pair | None = None) -> Pair:
+        """Cut a node; its children, empty as yet, count samples from ordinal since on."""
+        pair = self.tree.split(node, normal, offset, since, free)
+        self._grow()
+        self.touch(pair.children)
+        return pair
+
+    def expect(self, location: FloatArray, spread: FloatArray) -> None:
+        """Let the root expect of counts what a warm-up with these medians and spreads (m,) of the coordinates says."""
+        self.prior.mean[0, len(self.layout.block) :] = self.layout.expecting(location, spread)
+        self.touch(0)
+
+    def inherit(self, pair: Pair, sides: Moments, mean_count: float) -> None:
+        """Give new children what their sides have counted.
+
+        Their own means are the prior of the block, for so many samples; what their parent knows is that of the rest.
+        """
+        at, b = np.array([pair.node]), len(self.layout.block)
+        self.statistics.put(pair.children, sides)
+        self.prior.mean[pair.children, :b], self.prior.mean_count[pair.children] = sides.mean[:, :b], mean_count
+        self.prior.mean[pair.children, b:] = self.known_apart(at)
+
+    def known_apart(self, nodes: IntArray) -> FloatArray:
+        """What these nodes have learned to expect of the columns apart from the block: (k, n_apart)."""
+        statistics, b = self.statistics, len(self.layout.block)
+        return self.layout.posterior(statistics.count[nodes], statistics.mean[nodes], self.prior.mean[nodes, b:])
+
+    def evidence_apart(self, leaves: IntArray, parts: list[Moments]) -> FloatArray:
+        """Log marginal likelihoods of what is not in the block: of whole leaves (k,), their left and right sides.
+
+        A leaf expects what its prior says, its sides what it has learned itself: (3 k,).
+        """
+        count, mean = np.concatenate([p.count for p in parts]), np.concatenate([p.mean for p in parts])
+        learned = self.known_apart(leaves)
+        expected = np.concatenate([self.prior.mean[leaves, len(self.layout.block) :], learned, learned])
+        return self.layout.log_evidence(count, mean, expected)
+
+    def extent(self, X: FloatArray, covariance: FloatArray) -> FloatArray:
+        """The covariance of a leaf's samples (n, m) in the space of the tree, given that of its block.
+
+        Without factors that is the block's own; with them only the samples tell, and a constant one has a variance.
+        """
+        if not self.layout.factors:
+            return covariance
+        off = X - X.mean(0)
+        if self.statistics.diagonal:
+            variance: FloatArray = (off * off).mean(0) + VARIANCE_FLOOR
+            return variance
+        whole: FloatArray = off.T @ off / len(X) + VARIANCE_FLOOR * np.eye(X.shape[1])
+        return whole
+
+    def lift(self, pair: Pair, child: int, since: int) -> None:
+        """One child's subtree takes its parent's place; its sibling, a leaf, is gone and the pair free."""
+        self.mixture.lift(pair, child)
+        self.tree.lift(pair, child, since)
+        at, source = np.array([pair.node]), np.array([child])
+        self.statistics.put(at, self.statistics.of(source))
+        for name in Prior.ARRAYS:
+            getattr(self.prior, name)[at] = getattr(self.prior, name)[source]
+        self.touch(pair.node)
+
+    def touch(self, nodes: Any) -> None:
+        """Say that the prior or statistics of these nodes have changed."""
+        self._stale[nodes] = True
+        self._current = False
+
+    def refresh(self) -> None:
+        """Estimate anew the densities of nodes whose statistics or prior have changed."""
+        if not self._current:
+            self._current = True
+            self.densities.update(self.statistics, self.prior, np.flatnonzero(self._stale))
+            self._stale[:] = False
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Every array that a continuation needs, by name."""
+        arrays = self.tree.state() | {"mixture": self.mixture.running, "weights": self.mixture.weights}
+        arrays |= {f"prior_{name}": getattr(self.prior, name) for name in Prior.ARRAYS}
+        arrays["prior_scale"] = packed(self.prior.scale)
+        return arrays | self.statistics.state("node")
+
+    def check(self, arrays: Arrays) -> IntArray:
+        """How often each node of a state is cut, (N,); InvalidSnapshot if its arrays do not fit together."""
+        times_cut = self.tree.check(arrays)
+        n, b = len(times_cut), self.statistics.n_block
+        self.statistics.check(arrays, "node", n)
+        self.mixture.check(take(arrays, "mixture", np.float64, (-1,)), n)
+        weights = take(arrays, "weights", np.float64, (n,))
+        if (weights < 0).any() or abs(weights.sum() - 1) > 1e-9:
+            raise InvalidSnapshot("its weights are not those of a mixture")
+        take(arrays, "prior_mean", np.float64, (n, self.prior.mean.shape[1]))
+        scale = take(arrays, "prior_scale", np.float64, (n, packed_width(b, self.statistics.diagonal)))
+        counts = [take(arrays, f"prior_{name}", np.float64, (n,)) for name in ("mean_count", "strength")]
+        if (variances(scale, b) < 0.5 * VARIANCE_FLOOR).any():
+            raise InvalidSnapshot("its prior's scale is below the least variance")
+        if any(((count < LEAST_STRENGTH) | (count > MOST_STRENGTH)).any() for count in counts):
+            raise InvalidSnapshot("its prior counts more or less than a prior can")
+        return times_cut
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over a state."""
+        self.tree.load(arrays)
+        self._grow()
+        for name in Prior.ARRAYS:
+            rows = arrays[f"prior_{name}"]
+            setattr(self.prior, name, unpacked(rows, self.prior.scale) if name == "scale" else rows)
+        self.statistics.load(arrays, "node")
+        self.mixture.restore(arrays["mixture"], arrays["weights"])
+        self.touch(slice(None))
+
+    def _grow(self) -> None:
+        n = self.tree.n_nodes
+        self.statistics.grow(n)
+        self.prior.grow(n)
+        self._stale = grown(self._stale, n)

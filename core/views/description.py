@@ -1,0 +1,114 @@
+"""The model as people can look at it, in the user's units."""
+
+from copy import deepcopy
+from sys import float_info
+from typing import Any, Final
+
+import numpy as np
+
+from core.arrays import FloatArray
+from core.density.model import DensityModel
+from core.families.product import ProductNodes
+from core.mixture.weights import log_sum_exp
+from core.scaling import Scaling
+
+GRID_DEVIATIONS: Final = 3.0
+LEAST_SHOWN_WEIGHT: Final = 1e-3
+
+
+def describe(model: DensityModel, scaling: Scaling | None) -> dict[str, Any]:
+    """Nodes, weights, means, covariances and hyperplanes as JSON-able values; no nodes before the scaling is known.
+
+    Where features are of other kinds, means, covariances and hyperplanes are those of their coordinates (core.kinds),
+    and each node lists the parameters of its factors, in the user's units. With degrees_of_freedom a node is a Student
+    t and its covariance the scale matrix; without, a Gaussian.
+    """
+    summary: dict[str, Any] = {"n_learned": model.n_learned, "scaling": None, "nodes": [], "hyperplanes": []}
+    if scaling is not None:
+        summary["scaling"] = {"location": scaling.location.tolist(), "scale": scaling.scale.tolist()}
+        summary["nodes"] = _nodes(model, scaling)
+        summary["hyperplanes"] = _hyperplanes(model, scaling)
+    return summary
+
+
+class DensityGrid:
+    """The marginal log density of features i and j on a grid, size by size, that holds every node of some weight.
+
+    What it needs of the model is copied: the model may learn on while the grid is computed, some points at a time.
+    Points are numbered row by row, y along the rows.
+    """
+
+    def __init__(self, model: DensityModel, scaling: Scaling, i: int, j: int, size: int) -> None:
+        pair = [i, j]
+        self.size = size
+        self._densities = deepcopy(model.densities.marginal(pair))
+        self._log_weights = model.log_weights.copy()
+        self._scaling = scaling.part(pair)
+        mean, covariance = self._densities.moments()
+        self.n_nodes = len(mean)
+        weights = np.exp(self._log_weights)
+        shown = weights >= min(LEAST_SHOWN_WEIGHT, float(weights.max()))
+        axes = []
+        for place, feature in enumerate(pair):
+            reach = GRID_DEVIATIONS * np.sqrt(covariance[shown, place, place])
+            low, high = (mean[shown, place] - reach).min(), (mean[shown, place] + reach).max()
+            axes.append(scaling.axis(feature, float(low), float(high), size))
+        (x, self._x), (y, self._y) = axes
+        self.x, self.y = finite(x), finite(y)
+
+    def log_density(self, part: slice) -> FloatArray:
+        """Of some of the size * size points."""
+        row, column = np.divmod(np.arange(*part.indices(self.size**2)), self.size)
+        points = np.stack([self._x[column], self._y[row]], -1)
+        log_density = log_sum_exp(self._densities.log_density(points) + self._log_weights)
+        return -self._scaling.score(points, log_density)
+
+
+def _nodes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
+    mean, covariance = model.densities.moments()
+    with np.errstate(over="ignore"):
+        mean = finite(mean * scaling.scale + scaling.location)
+        covariance = finite(covariance * scaling.scale[:, None] * scaling.scale)
+    tree, freedom, weights = model.tree, model.densities.freedom, np.exp(model.log_weights)
+    return [
+        {
+            "id": node,
+            "parent": int(tree.parent[node]) if node else None,
+            "level": int(tree.level[node]),
+            "leaf": bool(tree.leaf[node]),
+            "count": float(model.counts[node]),
+            "weight": float(weights[node]),
+            "mean": mean[node].tolist(),
+            "covariance": covariance[node].tolist(),
+            "degrees_of_freedom": None if freedom is None else float(freedom[node]),
+        }
+        | (
+            {"factors": model.densities.describe(node, scaling.units)}
+            if isinstance(model.densities, ProductNodes)
+            else {}
+        )
+        for node in range(tree.n_nodes)
+    ]
+
+
+def _hyperplanes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
+    """Each with its unit-free normal and offset in the user's units: left where normal . x >= offset."""
+    tree = model.tree
+    with np.errstate(over="ignore"):
+        normal = finite(tree.normal / scaling.scale)
+        offset = finite(tree.offset + finite(normal * scaling.location).sum(1))
+    return [
+        {
+            "node": pair.node,
+            "normal": normal[pair.cut].tolist(),
+            "offset": float(offset[pair.cut]),
+            "left": pair.left,
+            "right": pair.right,
+        }
+        for pair in tree.pairs()
+    ]
+
+
+def finite(values: FloatArray) -> FloatArray:
+    """JSON knows no infinity: a variance of 1e400 is shown as the largest double."""
+    return np.clip(values, -float_info.max, float_info.max)
