@@ -1,0 +1,30 @@
+"""docs/architecture.md: every path and name on it exists, and it names every package of app and core."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "architecture.md").read_text()
+PLACES = sorted(set(re.findall(r"`((?:app|bench|core|deploy|tests)\b[\w/.]*)(?::(\w+))?`", PAGE)))
+PACKAGES = sorted(path.parent for top in ("app", "core") for path in (ROOT / top).rglob("*/__init__.py"))
+
+
+@pytest.mark.parametrize(("path", "name"), PLACES)
+def test_what_the_page_names_exists(path: str, name: str) -> None:
+    place = ROOT / path
+    assert place.exists()
+    if name:
+        assert re.search(rf"^(?:(?:async )?def |class )?{name}\b", place.read_text(), re.MULTILINE), name
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_page_names_each_package(package: Path) -> None:
+    name = package.relative_to(ROOT).as_posix()
+    assert [path for path, _ in PLACES if f"{path}/".startswith(f"{name}/")]
+
+
+def test_the_picture_names_each_package() -> None:
+    picture = PAGE.split("```text\n", 1)[1].split("```", 1)[0]
+    assert [package.name for package in PACKAGES if package.name not in re.findall(r"\w+", picture)] == []
