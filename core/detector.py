@@ -18,7 +18,7 @@ from core.sample_path import Passing
 from core.scaling import Scaling, check_scaling, estimated, given, typical
 from core.sizes import check_sizes
 from core.snapshot import Arrays, decode, encode, take
-from core.threshold.rules import threshold_of
+from core.threshold import threshold_of
 from core.validation import checked_labels, checked_samples, checked_times
 from core.views import description as explain
 from core.views.contributions import Explanation

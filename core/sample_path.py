@@ -12,7 +12,7 @@ from core.feedback.costs import Outcomes
 from core.feedback.supervision import Supervision
 from core.records import Records
 from core.scaling import Scaling
-from core.threshold.rules import Threshold, threshold_of
+from core.threshold import Threshold, threshold_of
 from core.views.contributions import Explanation, explanation_of
 
 SEGMENT_ROWS: Final = 1024

@@ -31,9 +31,11 @@ from core.families import Gaussian, student_nodes
 from core.families import marginal_likelihood as evidence
 from core.families.gaussian_nodes import GaussianNodes
 from core.families.marginal_likelihood import Expectation
-from core.mixture import weights as mixture
+from core.mixture import exponentiated_gradient
+from core.mixture.exponentiated_gradient import ExponentiatedGradient
 from core.scaling import Scaling, given
-from core.threshold.rules import cost_of_cuts, cuts_between, threshold_of
+from core.threshold import threshold_of
+from core.threshold.cuts import cost_of_cuts, cuts_between
 from core.tree import nodes
 from core.tree.evidence import growth as evidence_growth
 from core.tree.evidence.growth import EvidenceGrowth
@@ -93,8 +95,8 @@ def without_correlations(self: EvidenceGrowth, parent: IntArray, variance: Float
 LETTER_RATIO: Patch = (TwoMeans, "most_separated", most_separated_by_the_letter)
 LETTER_OFFSET: Patch = (TwoMeans, "hyperplane", hyperplane_by_the_letter)
 LETTER_ORDER: Patch = (density.DensityModel, "end_round", weights_last)
-FIXED_RATE: Patch = (mixture.ExponentiatedGradient, "_rate", lambda _: 0.1)
-NO_RATIO_CAP: Patch = (mixture, "RATIO_CAP", np.inf)
+FIXED_RATE: Patch = (ExponentiatedGradient, "_rate", lambda _: 0.1)
+NO_RATIO_CAP: Patch = (exponentiated_gradient, "RATIO_CAP", np.inf)
 GAUSSIANS: Patch = (Gaussian, "nodes", map_gaussians)
 NO_CAP: Patch = (student_nodes, "MOST_FREEDOM", 1e6)
 NOT_DRAWN_IN: Patch = (density, "REACH", 1e12)

@@ -15,8 +15,9 @@ from bench.paper.roc import RANGE
 from bench.paper.streams import three_gaussians
 from bench.protocol import prequential
 from core.arrays import BoolArray, FloatArray
-from core.mixture.weights import Mixture, log_mixture
-from core.threshold.rules import GradientThreshold
+from core.mixture import Mixture
+from core.mixture.log_sum import log_mixture
+from core.threshold.gradient import GradientThreshold
 from core.tree.subspaces import SubspaceTree
 
 SEED: Final = 100

@@ -1,7 +1,7 @@
 """The paper's ROC: 100 runs of Alg. 3's adaptive threshold, each with other costs, each giving one point.
 
 The density does not depend on the costs, so its scores are computed once; here only the threshold is run again, for all
-costs at a time. A test holds it to core.threshold.rules.GradientThreshold.
+costs at a time. A test holds it to core.threshold.gradient.GradientThreshold.
 """
 
 from math import log

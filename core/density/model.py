@@ -20,7 +20,8 @@ from core.errors import InvalidSnapshot
 from core.families.base import NodeDensities
 from core.families.statistics import moments_of
 from core.feedback.labelled import LabelledSamples
-from core.mixture.weights import LEAST_WEIGHT, Mixture, log_sum_exp
+from core.mixture import Mixture
+from core.mixture.log_sum import LEAST_WEIGHT, log_sum_exp
 from core.scaling import LIMIT
 from core.sizes import LARGEST_SAMPLE
 from core.snapshot import Arrays, take

@@ -16,7 +16,7 @@ from core.density.round import Examined
 from core.errors import InvalidSnapshot
 from core.feedback.labelled import LabelledSamples
 from core.snapshot import Arrays, take
-from core.threshold.windows import RecentScores, check_ring
+from core.threshold.recent_scores import RecentScores, check_ring
 
 START_ODDS: Final = 0.3
 RATE: Final = 3.0

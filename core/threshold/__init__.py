@@ -1,1 +1,20 @@
-"""The threshold: one rule a file, and the scores that they remember."""
+"""The threshold: a sample is flagged when its score is above it, and the revealed labels move it.
+
+base             what every rule does
+fixed            the user's number
+gradient         online gradient descent: the paper's Alg. 3
+hindsight        the cheapest threshold on the labelled scores
+weighted         the weighted median of all thresholds: the default
+relative         any of these, on how far scores lie above their level
+factory          the rule that a config names
+cuts             thresholds between labelled scores, and their costs
+recent_scores    the last scores: median, quantiles and ranks
+labelled_scores  the last labelled scores
+
+Scores are -log p in nats, of the user's units; high means anomalous.
+"""
+
+from core.threshold.base import Threshold
+from core.threshold.factory import threshold_of
+
+__all__ = ["Threshold", "threshold_of"]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from core.arrays import BoolArray, FloatArray, IntArray
 from core.density.receipt import Groups, Learned, Receipt
 from core.families.statistics import Moments
-from core.mixture.weights import Shares
+from core.mixture.shares import Shares
 from core.snapshot import Arrays
 
 

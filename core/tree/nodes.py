@@ -13,7 +13,7 @@ from core.families import Layout, family_of
 from core.families.base import Prior
 from core.families.posterior import posterior
 from core.families.statistics import Moments, Statistics
-from core.mixture.weights import MEMORY, MIXTURES
+from core.mixture import mixture_of
 from core.snapshot import Arrays, take
 from core.tree.subspaces import Pair, SubspaceTree
 
@@ -32,8 +32,7 @@ class Nodes:
         family = family_of(config)
         predictive = config.profile != "paper"
         self.tree = SubspaceTree(config.n_features)
-        memory = MEMORY if config.half_life_samples is None else min(MEMORY, config.half_life_samples)
-        self.mixture = MIXTURES[config.mixture](self.tree, memory)
+        self.mixture = mixture_of(config, self.tree)
         self.statistics = Statistics(1, b, diagonal=family.diagonal, n_apart=layout.n_apart)
         unit = np.ones((1, b)) if family.diagonal else np.eye(b)[None]
         count, mean = np.full(1, config.prior_count), np.concatenate([np.zeros(b), layout.start()])[None]

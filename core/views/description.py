@@ -9,7 +9,7 @@ import numpy as np
 from core.arrays import FloatArray
 from core.density.model import DensityModel
 from core.families.product import ProductNodes
-from core.mixture.weights import log_sum_exp
+from core.mixture.log_sum import log_sum_exp
 from core.scaling import Scaling
 
 GRID_DEVIATIONS: Final = 3.0

@@ -12,8 +12,9 @@ from bench.paper.regrets import (
     weights_regret,
 )
 from bench.paper.roc import RANGE
-from core.mixture.weights import ExponentiatedGradient, SoftBayes
-from core.threshold.rules import GradientThreshold
+from core.mixture.exponentiated_gradient import ExponentiatedGradient
+from core.mixture.soft_bayes import SoftBayes
+from core.threshold.gradient import GradientThreshold
 
 
 def test_the_tree_of_the_papers_figure_has_eleven_nodes() -> None:

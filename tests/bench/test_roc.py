@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench.paper.roc import RANGE, adaptive_flags, adaptive_roc, area_under
-from core.threshold.rules import GradientThreshold
+from core.threshold.gradient import GradientThreshold
 
 RNG = np.random.default_rng(11)
 ANOMALOUS = RNG.random(400) < 0.2

@@ -28,8 +28,9 @@ import numpy as np
 import pytest
 
 from core.arrays import FloatArray
-from core.mixture.weights import RATIO_CAP, ExponentiatedGradient, theorem_1_rate
-from core.threshold.rules import GradientThreshold
+from core.mixture.exponentiated_gradient import RATIO_CAP, ExponentiatedGradient
+from core.mixture.learning_rates import theorem_1_rate
+from core.threshold.gradient import GradientThreshold
 from core.tree.subspaces import SubspaceTree
 
 SEED = 40

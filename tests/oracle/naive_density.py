@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from core.config import DetectorConfig
 from core.density.forgetting import HALVINGS
-from core.mixture.weights import LEAST_MEAN_LOSS, RATIO_CAP, SOFT_BAYES_RATE
+from core.mixture.exponentiated_gradient import LEAST_MEAN_LOSS, RATIO_CAP
+from core.mixture.learning_rates import SOFT_BAYES_RATE
 
 LEFT, RIGHT = 0, 1
 Vector = NDArray[np.float64]

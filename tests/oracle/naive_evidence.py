@@ -1,9 +1,9 @@
 """The default engine in plain loops: Student t predictives, priors and splits by evidence, odds along the tree.
 
-The specification of core/tree/evidence/growth.py, core/families/marginal_likelihood.py, core/mixture/weights.py
-(TreeOdds) and core/families. What a node, or a side of a leaf's candidate, knows is computed anew from the list of the
-samples that it counted. Which hyperplane is proposed is a heuristic's choice, and any would do: the oracle checks that
-core searched among the right samples, and takes core's plane (Searches).
+The specification of core/tree/evidence/, core/families/ and core/mixture/tree_odds.py. What a node, or a side of a
+leaf's candidate, knows is computed anew from the list of the samples that it counted. Which hyperplane is proposed is a
+heuristic's choice, and any would do: the oracle checks that core searched among the right samples, and takes core's
+plane (Searches).
 """
 
 from collections.abc import Callable
@@ -16,7 +16,8 @@ from core.config import DetectorConfig
 from core.density.model import REACH
 from core.families.marginal_likelihood import MEAN_COUNT, OWN_COUNT, STRENGTHS
 from core.families.student_nodes import MOST_FREEDOM, MOST_FREEDOM_PER_FEATURE
-from core.mixture.weights import MEMORY, MOST_EVIDENCE, MOST_STOP_ODDS, START_SHARE_COUNT, START_STOP_ODDS
+from core.mixture.base import MEMORY
+from core.mixture.tree_odds import MOST_EVIDENCE, MOST_STOP_ODDS, START_SHARE_COUNT, START_STOP_ODDS
 from core.tree.evidence.growth import (
     CHECK_GROWTH,
     CHILD_SHAPE,

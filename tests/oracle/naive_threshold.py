@@ -1,4 +1,4 @@
-"""The decision rules in plain loops (Alg. 3 and ALGORITHM.md 5.4): the specification of core/threshold/rules.py."""
+"""The decision rules in plain loops: the specification of core/threshold/."""
 
 from itertools import pairwise
 from math import atan, exp, log, sqrt
@@ -6,8 +6,10 @@ from statistics import median
 from sys import float_info
 
 from core.config import DetectorConfig
-from core.threshold.rules import FIT_SHARE, LEARNING_RATE, PRIOR_COUNT, RATE_PRIOR_COUNT, REFIT_EVERY, TAILS
-from core.threshold.windows import CAPACITY, EARLY, FENCE, HALF_LIFE_LABELS, WINDOW
+from core.threshold.hindsight import FIT_SHARE, REFIT_EVERY
+from core.threshold.labelled_scores import CAPACITY, HALF_LIFE_LABELS
+from core.threshold.recent_scores import EARLY, FENCE, WINDOW
+from core.threshold.weighted import LEARNING_RATE, PRIOR_COUNT, RATE_PRIOR_COUNT, TAILS
 
 
 class NaiveFixed:

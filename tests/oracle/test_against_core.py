@@ -8,8 +8,9 @@ import pytest
 from bench.paper.streams import sine_band, three_gaussians
 from core import DetectorConfig
 from core.arrays import BoolArray, FloatArray
-from core.threshold.rules import threshold_of
-from core.threshold.windows import CAPACITY, WINDOW
+from core.threshold import threshold_of
+from core.threshold.labelled_scores import CAPACITY
+from core.threshold.recent_scores import WINDOW
 from tests.oracle.in_step import InStep, close, labels_at_once, labels_late
 from tests.oracle.naive import NaiveDetector
 from tests.oracle.naive_evidence import NaiveEvidence

@@ -15,7 +15,8 @@ from bench.paper.regrets import (
     threshold_regret,
     weights_regret,
 )
-from core.mixture.weights import ExponentiatedGradient, SoftBayes
+from core.mixture.exponentiated_gradient import ExponentiatedGradient
+from core.mixture.soft_bayes import SoftBayes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ from core.errors import InvalidSnapshot
 from core.families.marginal_likelihood import MEAN_COUNT, Expectation, choose_prior, log_share
 from core.families.posterior import scatter_about_prior
 from core.families.statistics import Moments, moments_of, outer
-from core.mixture.weights import Shares
+from core.mixture.shares import Shares
 from core.snapshot import Arrays, take
 from core.tree.evidence.candidates import Candidates
 from core.tree.evidence.reservoir import Reservoir

@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from core.arrays import grown
 from core.errors import InvalidSnapshot
-from core.mixture.weights import LEAST_WEIGHT, MOST_EVIDENCE, Mixture, Shares, said_for_stopping, summed_upwards
+from core.mixture import Mixture
+from core.mixture.log_sum import LEAST_WEIGHT
+from core.mixture.shares import Shares, summed_upwards
+from core.mixture.tree_odds import MOST_EVIDENCE, said_for_stopping
 from core.snapshot import Arrays, take
 from core.tree.subspaces import Pair, SubspaceTree
 

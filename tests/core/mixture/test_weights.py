@@ -7,18 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.mixture.weights import (
-    MEMORY,
-    MIXTURES,
-    MOST_EVIDENCE,
-    MOST_STOP_ODDS,
-    RATIO_CAP,
-    SOFT_BAYES_RATE,
-    START_SHARE_COUNT,
-    START_STOP_ODDS,
-    Mixture,
-    log_mixture,
-)
+from core.mixture import MIXTURES, Mixture
+from core.mixture.base import MEMORY
+from core.mixture.exponentiated_gradient import RATIO_CAP
+from core.mixture.learning_rates import SOFT_BAYES_RATE
+from core.mixture.log_sum import log_mixture
+from core.mixture.tree_odds import MOST_EVIDENCE, MOST_STOP_ODDS, START_SHARE_COUNT, START_STOP_ODDS
 from core.tree.subspaces import Pair, SubspaceTree
 
 NORMAL = np.ones(1)

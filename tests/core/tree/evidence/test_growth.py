@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from core.config import DetectorConfig
 from core.density.model import DensityModel
 from core.density.receipt import Receipt
-from core.mixture.weights import MIXTURES
+from core.mixture import MIXTURES
 from core.tree.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL, Reservoir
 from core.tree.evidence.worth import Worth
 from core.tree.subspaces import SubspaceTree

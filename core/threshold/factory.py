@@ -1,0 +1,29 @@
+"""The rule that a config names."""
+
+from core.config import DetectorConfig
+from core.threshold.base import Threshold
+from core.threshold.fixed import FixedThreshold
+from core.threshold.gradient import GradientThreshold
+from core.threshold.hindsight import HindsightThreshold
+from core.threshold.relative import RelativeThreshold
+from core.threshold.weighted import WeightedThreshold
+
+
+def threshold_of(config: DetectorConfig, log_volume: float) -> Threshold:
+    """The rule that a config names, for a scaling of this log volume."""
+    if config.drift_relative:
+        return RelativeThreshold(_rule(config, 0.0))  # the Jacobian is in score and level alike
+    return _rule(config, log_volume)
+
+
+def _rule(config: DetectorConfig, log_volume: float) -> Threshold:
+    match config.threshold:
+        case "fixed":
+            assert config.threshold_value is not None
+            return FixedThreshold(config.threshold_value)
+        case "ogd":
+            costs = config.cost_false_negative, config.cost_false_positive
+            return GradientThreshold(*config.threshold_range, *costs, log_volume=log_volume)
+        case "hindsight":
+            return HindsightThreshold(config)
+    return WeightedThreshold(config)

@@ -1,0 +1,157 @@
+"""Thresholds relative to the level of the scores."""
+
+from math import isfinite
+from sys import float_info
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.config import DetectorConfig
+from core.threshold import threshold_of
+from core.threshold.recent_scores import WINDOW
+from tests.core.threshold.policies import FOLLOWING, POLICIES, SCORES, labelled, policy
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_relative_thresholds_stand_at_any_level_of_the_scores(name):
+    rule, moved = policy(name, drift_relative=True), policy(name, drift_relative=True)
+    for _ in range(2):
+        met, other = rule.pass_by(SCORES), moved.pass_by(SCORES + 700)
+    assert other == pytest.approx(met + 700)
+    assert moved.value == pytest.approx(rule.value + 700)
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+@pytest.mark.parametrize("drift", [0.01, -0.01])
+def test_relative_thresholds_follow_a_drift_that_others_flag_or_miss(name, drift):
+    rising = np.tile(SCORES, 4) + drift * np.arange(4000)
+    anomalous, wrong = np.tile(SCORES > 6, 4), []
+    for rule in (policy(name, drift_relative=True, labels_trusted=True), policy(name, labels_trusted=True)):
+        levels = rule.levels(rising[:1000])
+        rule.pass_by(rising[:1000])
+        for seq in range(500, 1000):
+            rule.label(seq, float(rising[seq]), 1 if anomalous[seq] else -1, float(levels[seq]))
+        met = rule.pass_by(rising[1000:])
+        wrong.append(((rising[1000:] > met) != anomalous[1000:]).sum())
+    assert wrong[0] < 0.75 * wrong[1]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@given(st.lists(st.integers(0, 300), max_size=5), st.integers(0, 2**32 - 1))
+@settings(max_examples=10, deadline=None)
+def test_relative_thresholds_do_not_know_how_batches_were_cut(name, cuts, seed):
+    scores = np.random.default_rng(seed).normal(size=300).cumsum()
+    whole, cut = policy(name, drift_relative=True), policy(name, drift_relative=True)
+    levels = whole.levels(scores)
+    met = whole.pass_by(scores)
+    parts, part_levels = [], []
+    for part in np.split(scores, sorted(cuts)):
+        part_levels.append(cut.levels(part))
+        parts.append(cut.pass_by(part))
+    assert np.array_equal(np.concatenate(parts), met)
+    assert np.array_equal(np.concatenate(part_levels), levels)
+    assert {k: v.tobytes() for k, v in cut.state().items()} == {k: v.tobytes() for k, v in whole.state().items()}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("largest", [float_info.max, -float_info.max])
+def test_relative_thresholds_are_finite_where_scores_are_the_largest_doubles(name, largest):
+    rule = policy(name, drift_relative=True)
+    for seq, (score, label) in enumerate([(largest, 1), (-largest, 1), (0.0, -1), (largest, -1), (-largest, 1)] * 3):
+        level = float(rule.levels(np.array([score]))[0])
+        assert np.isfinite(rule.pass_by(np.array([score]))).all()
+        rule.label(seq, score, label, level)
+        rule.settle()
+        assert isfinite(rule.value)
+        assert all(np.isfinite(array).all() for array in rule.state().values())
+
+
+def test_a_level_is_the_median_of_the_scores_before():
+    rule = policy("weighted", drift_relative=True)
+    scores = np.random.default_rng(1).normal(size=WINDOW + 200).cumsum()
+    levels = rule.levels(scores)
+    assert levels[0] == 0
+    for i in (1, 2, 3, 500, WINDOW, WINDOW + 1, WINDOW + 199):
+        assert levels[i] == pytest.approx(np.median(scores[max(0, i - WINDOW) : i]))
+    before = {k: v.tobytes() for k, v in rule.state().items()}
+    assert np.array_equal(rule.levels(scores), levels)
+    assert {k: v.tobytes() for k, v in rule.state().items()} == before
+    assert not policy("weighted").levels(scores).any()
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_a_late_label_counts_from_the_level_of_its_decision(name):
+    at_once, late, wrong = (policy(name, drift_relative=True, labels_trusted=True) for _ in range(3))
+    anomalous = np.arange(200) % 4 == 0
+    scores = SCORES[:200] + 20 * anomalous
+    for rule in (at_once, late, wrong):
+        rule.pass_by(SCORES)
+    levels = at_once.levels(scores)
+    for rule in (at_once, late, wrong):
+        rule.pass_by(scores)
+    for rule in (late, wrong):
+        rule.pass_by(SCORES + 500)
+    at_once.pass_by(SCORES + 500)
+    for i in range(200):
+        label = 1 if anomalous[i] else -1
+        for rule in (at_once, late):
+            rule.label(i, float(scores[i]), label, float(levels[i]))
+        wrong.label(i, float(scores[i]), label, 500.0)
+    for rule in (at_once, late, wrong):
+        rule.settle()
+    assert at_once.value == late.value
+    assert (late.value > SCORES + 500).mean() > 0.95
+    assert late.value < 500 + np.median(SCORES) + 20
+    assert (wrong.value > SCORES + 500).mean() < 0.05
+
+
+@pytest.mark.parametrize("name", ["weighted", "hindsight", "fixed"])
+def test_relative_scores_that_equal_the_threshold_pass(name):
+    """Level and difference may add up to a last place less than the score that they come from."""
+    for low, top in [(0.1, 0.3), (-0.7, 0.3), (1e9 + 0.1, 1e9 + 0.7), (-1e6 / 3, 1e-3)]:
+        config = DetectorConfig(
+            n_features=1,
+            threshold=name,
+            drift_relative=True,
+            labels_trusted=True,
+            threshold_value=top - low if name == "fixed" else None,
+        )
+        rule = threshold_of(config, 0.0)
+        rule.pass_by(np.full(50, low))
+        for seq in range(60):
+            rule.label(seq, top if seq % 2 else low, -1, low)
+        rule.settle()
+        assert not top > rule.value
+
+
+def test_relative_ogd_ignores_the_unit_of_the_features():
+    G = {"threshold_range": (1e-3, 1.0), "drift_relative": True}
+    rule, scaled = policy("ogd", **G), policy("ogd", log_volume=30.0, **G)
+    rule.pass_by(SCORES)
+    scaled.pass_by(SCORES + 30)
+    for i in range(50):
+        label = 1 if SCORES[i] > 4 else -1
+        rule.label(i, float(SCORES[i]), label, 2.0)
+        scaled.label(i, float(SCORES[i] + 30), label, 32.0)
+    assert scaled.value == pytest.approx(rule.value + 30)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_first_score_does_not_count_as_one_above_its_level(name):
+    """It has no level: measured from 0, one score of 5000 nats stood in the window as its tail for 1000 more."""
+    far, near = policy(name, drift_relative=True), policy(name, drift_relative=True)
+    far.pass_by(np.concatenate([[5000.0], 5000 + SCORES[:150]]))
+    near.pass_by(np.concatenate([[0.0], SCORES[:150]]))
+    assert far.value == pytest.approx(near.value + 5000)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_relative_state_comes_back(name):
+    rule, twin = policy(name, drift_relative=True), policy(name, drift_relative=True)
+    rule.pass_by(np.concatenate([SCORES, SCORES[:30]]))
+    labelled(rule, SCORES[:40], 1)
+    twin.load(rule.state())
+    assert twin.value == rule.value
+    assert np.array_equal(twin.pass_by(SCORES + 3), rule.pass_by(SCORES + 3))
