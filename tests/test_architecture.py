@@ -1,4 +1,4 @@
-"""docs/architecture.md: every path and name on it exists, and it names every package of app and core."""
+"""Every path and name in docs/architecture.md and CONTRIBUTING.md exists; every package of app and core is named."""
 
 import re
 from pathlib import Path
@@ -7,12 +7,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
-PLACES = sorted(set(re.findall(r"`((?:app|bench|core|deploy|tests)\b[\w/.]*)(?::(\w+))?`", PAGE)))
+PLACE = re.compile(r"`((?:app|bench|core|deploy|tests)\b[\w/.]*)(?::(\w+))?`")
+PLACES = sorted({place for page in (PAGE, (ROOT / "CONTRIBUTING.md").read_text()) for place in PLACE.findall(page)})
 PACKAGES = sorted(path.parent for top in ("app", "core") for path in (ROOT / top).rglob("*/__init__.py"))
 
 
 @pytest.mark.parametrize(("path", "name"), PLACES)
-def test_what_the_page_names_exists(path: str, name: str) -> None:
+def test_what_the_pages_name_exists(path: str, name: str) -> None:
     place = ROOT / path
     assert place.exists()
     if name:
@@ -22,7 +23,7 @@ def test_what_the_page_names_exists(path: str, name: str) -> None:
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_page_names_each_package(package: Path) -> None:
     name = package.relative_to(ROOT).as_posix()
-    assert [path for path, _ in PLACES if f"{path}/".startswith(f"{name}/")]
+    assert [path for path, _ in PLACE.findall(PAGE) if f"{path}/".startswith(f"{name}/")]
 
 
 def test_the_picture_names_each_package() -> None:

@@ -1,4 +1,4 @@
-"""The README and docs/: their examples run, their links lead somewhere, their tables say what the code says."""
+"""The pages that people read: their examples run, their links lead somewhere, their tables say what the code says."""
 
 import json
 import re
@@ -15,7 +15,10 @@ from core import DetectorConfig
 from tests.app.test_cli_serve import serving
 
 ROOT = Path(__file__).parents[2]
-PAGES = {path: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+PAGES = {
+    path: path.read_text()
+    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+}
 README = PAGES[ROOT / "README.md"]
 EXAMPLES = re.findall(r"^```sh\n(.*?)^```", "".join(PAGES.values()), re.MULTILINE | re.DOTALL)
 ANSWER = re.search(r"^```json\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
