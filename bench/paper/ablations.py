@@ -37,8 +37,7 @@ from core.scaling import Scaling, given
 from core.threshold import threshold_of
 from core.threshold.cuts import cost_of_cuts, cuts_between
 from core.tree import nodes
-from core.tree.evidence import growth as evidence_growth
-from core.tree.evidence.growth import EvidenceGrowth
+from core.tree.evidence.priors import Priors
 from core.tree.schedule.two_means import TwoMeans
 from core.tree.subspaces import SubspaceTree
 
@@ -80,14 +79,14 @@ def weights_last(self: density.DensityModel) -> None:
     before, self.n_learned = self.n_learned, self.n_learned + 1
     self._count(self._learned(batch, before))
     self.mixture.learn(self.mixture.shares(self.densities.log_density(batch.learned)))
-    self._growth.grow(before, self.n_learned)
+    self.growth.grow(before, self.n_learned)
     self._log_weights = None
 
 
-OUR_EXPECTED = EvidenceGrowth._expected
+OUR_EXPECTED = Priors.expected
 
 
-def without_correlations(self: EvidenceGrowth, parent: IntArray, variance: FloatArray) -> Expectation:
+def without_correlations(self: Priors, parent: IntArray, variance: FloatArray) -> Expectation:
     """What a group expects, with no credit for the correlations of its parent."""
     return replace(OUR_EXPECTED(self, parent, variance), credit=np.zeros(len(parent)))
 
@@ -100,8 +99,8 @@ NO_RATIO_CAP: Patch = (exponentiated_gradient, "RATIO_CAP", np.inf)
 GAUSSIANS: Patch = (Gaussian, "nodes", map_gaussians)
 NO_CAP: Patch = (student_nodes, "MOST_FREEDOM", 1e6)
 NOT_DRAWN_IN: Patch = (density, "REACH", 1e12)
-NO_FLOOR: list[Patch] = [(nodes, "VARIANCE_FLOOR", 0.0), (evidence_growth, "VARIANCE_FLOOR", 0.0)]
-UNCORRELATED: Patch = (EvidenceGrowth, "_expected", without_correlations)
+NO_FLOOR: list[Patch] = [(nodes, "VARIANCE_FLOOR", 0.0)]
+UNCORRELATED: Patch = (Priors, "expected", without_correlations)
 
 
 def strength(value: float) -> Patch:

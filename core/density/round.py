@@ -1,12 +1,17 @@
 """Samples as the frozen model sees them, and those of a round until it ends."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray
+from core.errors import InvalidSnapshot
+from core.sizes import LARGEST_SAMPLE
+from core.snapshot import Arrays, take
+
+_LEARNED_AS: Final = ("pending_learned", "pending_spread")
 
 
 @dataclass(slots=True)
@@ -93,3 +98,31 @@ class Round:
         here = slice(begin, self.n)
         for column, part in zip(self._rows.columns(), examined.columns(), strict=True):
             column[here] = part
+
+
+def check_pending(arrays: Arrays, n_features: int, room: int) -> None:
+    """InvalidSnapshot if a round has no room, and so would never end, or what lies in it is not samples."""
+    pending = take(arrays, "pending", np.float64, (-1, n_features))
+    take(arrays, "pending_time", np.float64, (len(pending),))
+    told = [take(arrays, name, np.float64, (-1, n_features)) for name in _names(arrays)]
+    if len(pending) >= room or not {len(part) for part in told} <= {0, len(pending)}:
+        raise InvalidSnapshot("its pending samples are not a round")
+    if (np.abs(pending) > LARGEST_SAMPLE).any() or np.isnan(pending).all(1).any():
+        raise InvalidSnapshot("its pending samples are not samples")
+    if told and (len(told[0]) != len(told[1]) or (told[1] < 0).any() or (np.isnan(pending).any() and not told[0].size)):
+        raise InvalidSnapshot("how its pending samples are learned does not fit them")
+
+
+def learned_as(arrays: Arrays) -> tuple[FloatArray, FloatArray] | None:
+    """As what a state's pending samples (n, m) are learned, and the variance of what was imputed.
+
+    None for a snapshot of version 2, which does not say: they are looked at anew.
+    """
+    if not _names(arrays):
+        return None
+    pending, learned, spread = (arrays[name] for name in ("pending", *_LEARNED_AS))
+    return learned if len(learned) else pending, spread if len(spread) else np.zeros_like(pending)
+
+
+def _names(arrays: Arrays) -> tuple[str, ...]:
+    return _LEARNED_AS if set(_LEARNED_AS) & arrays.keys() else ()

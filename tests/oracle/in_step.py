@@ -8,7 +8,7 @@ import numpy as np
 
 from core import Detector, DetectorConfig, Records
 from core.arrays import BoolArray, FloatArray
-from core.tree.evidence import growth as evidence
+from core.tree.evidence import proposals
 from tests.oracle.naive import NaiveDetector
 from tests.oracle.naive_evidence import Searches
 
@@ -29,13 +29,13 @@ class InStep:
     def __post_init__(self) -> None:
         self.core = without_supervision(Detector(self.config))
         self.records: dict[int, Records] = {}
-        self.oracle.density.searches = self.searches = Searches(evidence.best_hyperplane)
+        self.oracle.density.searches = self.searches = Searches(proposals.best_hyperplane)
 
     def run(
         self, X: FloatArray, labels: Labels, cuts: list[int] | None = None, times: FloatArray | None = None
     ) -> None:
         """The core gets the samples between cuts as one batch, one by one without cuts."""
-        with mock.patch.object(evidence, "best_hyperplane", self.searches.by_core):
+        with mock.patch.object(proposals, "best_hyperplane", self.searches.by_core):
             self._run(X, labels, list(range(len(X) + 1)) if cuts is None else cuts, times)
 
     def _run(self, X: FloatArray, labels: Labels, cuts: list[int], times: FloatArray | None) -> None:

@@ -18,18 +18,12 @@ from core.families.marginal_likelihood import MEAN_COUNT, OWN_COUNT, STRENGTHS
 from core.families.student_nodes import MOST_FREEDOM, MOST_FREEDOM_PER_FEATURE
 from core.mixture.base import MEMORY
 from core.mixture.tree_odds import MOST_EVIDENCE, MOST_STOP_ODDS, START_SHARE_COUNT, START_STOP_ODDS
-from core.tree.evidence.growth import (
-    CHECK_GROWTH,
-    CHILD_SHAPE,
-    EXCHANGE,
-    MARGIN,
-    PRICE_A_FEATURE,
-    ROUNDING,
-    SEARCH_GROWTH,
-    SLOW,
-    WORTH_OF_USE,
-)
+from core.tree.evidence.gain import MARGIN, PRICE_A_FEATURE
+from core.tree.evidence.growth import CHECK_GROWTH, EXCHANGE, SEARCH_GROWTH, SLOW
+from core.tree.evidence.priors import CHILD_SHAPE
+from core.tree.evidence.proposals import ROUNDING
 from core.tree.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
+from core.tree.evidence.room import WORTH_OF_USE
 from core.tree.evidence.search import Hyperplanes
 from core.tree.evidence.worth import MEMORY as WORTH_MEMORY
 from core.tree.nodes import VARIANCE_FLOOR

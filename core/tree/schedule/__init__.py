@@ -1,1 +1,6 @@
-"""Growth by the paper's schedule: leaves are cut at fixed numbers of samples, by two means."""
+"""The paper's growth: splits at fixed numbers of samples, by a sequential 2-means.
+
+growth     splits by the schedule
+dates      the numbers of samples at which they are due
+two_means  the two centroids of every node
+"""

@@ -66,7 +66,7 @@ def test_one_gaussian_is_not_cut(m, seed):
 
 def recounted(model: DensityModel, receipts: list[Receipt], void: set[int]) -> None:
     """Each node, and each side of a candidate, holds just what it has counted since its ordinal."""
-    tree, growth = model.tree, model._growth
+    tree, growth = model.tree, model.growth
     X = np.array([r.x for r in receipts])
     ordinal = np.array([r.ordinal for r in receipts])
     there = (ordinal <= model.n_learned) & ~np.isin(ordinal, sorted(void))
@@ -78,13 +78,13 @@ def recounted(model: DensityModel, receipts: list[Receipt], void: set[int]) -> N
             assert np.allclose(model.nodes.statistics.mean[node], rows.mean(0), atol=1e-9)
             scatter = (rows - rows.mean(0)).T @ (rows - rows.mean(0))
             assert np.allclose(model.nodes.statistics.scatter[node], scatter, atol=1e-7)
-    candidates = growth._candidates
+    candidates = growth.candidates
     for leaf in np.flatnonzero(candidates.has).tolist():
         rows = X[held[:, leaf] & (ordinal >= candidates.since[leaf])]
         left = rows @ candidates.normal[leaf] >= candidates.offset[leaf]
         sizes = candidates.sizes(np.array([leaf]))[0]
         assert sizes == pytest.approx([left.sum(), (~left).sum()])
-    recent = growth._recent
+    recent = growth.recent
     for leaf in np.flatnonzero(tree.leaf).tolist():
         rows = ordinal[held[:, leaf] & (ordinal >= recent.window[leaf])]
         assert recent.ordinal[recent.of(leaf)].tolist() == rows.tolist()
@@ -159,7 +159,7 @@ def test_at_the_cap_memory_is_flat():
         sizes.append(sum(a.nbytes for name, a in model.state().items() if not name.startswith("pending")))
         assert model.tree.n_nodes <= 9
     share = max(LEAST, TOTAL // 5)
-    assert len(model._growth._recent.ordinal) <= 5 * share
+    assert len(model.growth.recent.ordinal) <= 5 * share
     assert max(sizes) - min(sizes) < 0.5 * max(sizes)
     limit = 5 * share * 8 * 8 + 9 * 2000
     assert max(sizes) < limit
@@ -174,14 +174,14 @@ def test_at_the_cap_candidates_hold_all_that_was_counted_since():
     for k in range(12):
         receipts += feed(model, blobs(400, [PLACES[i] for i in rng.permutation(8)[:5]], seed=k))
     model.end_round()
-    growth, X = model._growth, np.array([r.x for r in receipts])
+    growth, X = model.growth, np.array([r.x for r in receipts])
     ordinal = np.arange(1, len(X) + 1)
     held = model.tree.membership(X)
     for leaf in np.flatnonzero(model.tree.leaf).tolist():
-        if growth._candidates.has[leaf]:
-            there = held[:, leaf] & (ordinal >= growth._candidates.since[leaf])
-            left = X @ growth._candidates.normal[leaf] >= growth._candidates.offset[leaf]
-            sizes = growth._candidates.sizes(np.array([leaf]))[0]
+        if growth.candidates.has[leaf]:
+            there = held[:, leaf] & (ordinal >= growth.candidates.since[leaf])
+            left = X @ growth.candidates.normal[leaf] >= growth.candidates.offset[leaf]
+            sizes = growth.candidates.sizes(np.array([leaf]))[0]
             assert (sizes >= np.array([(there & left).sum(), (there & ~left).sum()]) - 1e-6).all()
 
 

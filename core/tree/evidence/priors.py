@@ -1,0 +1,50 @@
+"""The nodes' priors, chosen by the evidence of what the nodes have counted."""
+
+from typing import Final
+
+import numpy as np
+
+from core.arrays import FloatArray, IntArray, grown
+from core.families.marginal_likelihood import Expectation, choose_prior
+from core.families.posterior import scatter_about_prior
+from core.families.statistics import outer
+from core.tree.nodes import Nodes
+
+CHILD_SHAPE: Final = 0.5
+"""A child's expected variances as a share of its parent's."""
+
+
+class Priors:
+    """Chooses the priors of nodes; variance (N, m) is what each node was expected to have when it was cut."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self.variance = np.ones((1, nodes.statistics.n_block))
+
+    def choose(self, nodes: IntArray) -> None:
+        """Choose the scale and strength of these nodes' priors."""
+        prior, statistics = self._nodes.prior, self._nodes.statistics
+        scatter = scatter_about_prior(statistics, prior, nodes)
+        expected = self.expected(self._nodes.tree.parent[nodes], self.variance[nodes])
+        choice = choose_prior(statistics.count[nodes], scatter, expected, prior.floor, prior.mean_count[nodes])
+        prior.scale[nodes], prior.strength[nodes] = choice.scale, choice.strength
+        self._nodes.touch(nodes)
+
+    def expected(self, parent: IntArray, variance: FloatArray) -> Expectation:
+        """What groups below these nodes (k,), -1 for none, expect: variances (k, m), and the nodes' correlations."""
+        if self._nodes.statistics.diagonal:
+            return Expectation(variance, None, np.zeros(len(parent)))
+        n, m = self._nodes.statistics.count[parent], self._nodes.statistics.n_block
+        covariance = self._nodes.covariance(parent)
+        deviation = np.sqrt(np.einsum("kii->ki", covariance))
+        correlation = covariance / outer(deviation, diagonal=False)
+        return Expectation(variance, correlation, np.where(parent < 0, 0.0, n / (n + m * (m + 1) / 2)))
+
+    def own(self, nodes: IntArray) -> FloatArray:
+        """The variances of these nodes by what they have counted, (k, m)."""
+        covariance = self._nodes.covariance(nodes)
+        return covariance if covariance.ndim == 2 else np.einsum("kii->ki", covariance)
+
+    def grow(self, n_nodes: int) -> None:
+        """Make room for more nodes."""
+        self.variance = grown(self.variance, n_nodes)

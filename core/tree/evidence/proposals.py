@@ -1,0 +1,72 @@
+"""Better candidates, found among a leaf's recent samples."""
+
+from typing import Final
+
+import numpy as np
+
+from core.arrays import IntArray
+from core.density.forgetting import Forgetting
+from core.density.receipt import Groups
+from core.families.statistics import Moments, moments_of
+from core.tree.evidence.gain import Gain
+from core.tree.evidence.priors import CHILD_SHAPE
+from core.tree.evidence.screening import Screen, SideEvidence
+from core.tree.evidence.search import Hyperplanes, best_hyperplane
+from core.tree.evidence.state import GrowthState
+from core.tree.nodes import Nodes
+
+ROUNDING: Final = 1e-9
+"""Nats a sample: of two hyperplanes that part samples alike the older one stays, whatever the last bits say."""
+
+
+class Proposals:
+    """Searches leaves for hyperplanes, and makes those the candidates that promise more."""
+
+    def __init__(self, nodes: Nodes, state: GrowthState, gain: Gain, forgetting: Forgetting) -> None:
+        self._nodes, self._state, self._gain, self._forgetting = nodes, state, gain, forgetting
+
+    def search(self, leaf: int, gain: float) -> float:
+        """Search a leaf whose candidate has this gain, -inf for none; the gain of the candidate that it has then."""
+        rows = self._state.recent.of(leaf)
+        if len(rows) < 2 * self._gain.least:
+            return gain
+        self._state.unsearched[leaf] = 0
+        plane = self._best(leaf, rows)
+        return gain if plane is None else self._propose(leaf, plane, rows, gain)
+
+    def _best(self, leaf: int, rows: IntArray) -> Hyperplanes | None:
+        """The best hyperplane among these recent samples."""
+        nodes, layout, recent, at = self._nodes, self._nodes.layout, self._state.recent, np.array([leaf])
+        x, covariance = recent.x[rows], nodes.covariance(at)
+        columns, _ = layout.columns(x, recent.spread[rows])
+        apart = SideEvidence(layout, columns, nodes.known_apart(at)) if layout.factors else None
+        expected = CHILD_SHAPE * self._state.priors.own(at)[0]
+        diagonal = nodes.statistics.diagonal
+        screen = Screen(columns[:, : len(expected)], expected, nodes.prior.floor, apart, diagonal=diagonal)
+        return best_hyperplane(x, nodes.extent(x, covariance[0]), self._gain.least, screen, layout.apart)
+
+    def _propose(self, leaf: int, plane: Hyperplanes, rows: IntArray, gain: float) -> float:
+        """Take a hyperplane as the leaf's candidate if it promises more than the present one's gain."""
+        candidates, at = self._state.candidates, np.array([leaf])
+        sides = self._sides(plane, rows)
+        if len(sides.count) < 2 or sides.count.min() < self._gain.least:
+            return gain
+        promise = float(self._gain.of_sides(at, _one(sides, 0), _one(sides, 1))[0])
+        have = float(candidates.sizes(at).sum())
+        if np.isfinite(gain) and promise <= 0 and promise / float(sides.count.sum()) <= gain / have + ROUNDING:
+            return gain
+        candidates.put(leaf, plane, int(self._state.recent.window[leaf]), sides)
+        return promise
+
+    def _sides(self, plane: Hyperplanes, rows: IntArray) -> Moments:
+        """The moments of the recent samples on each side of a hyperplane, left first."""
+        recent = self._state.recent
+        weight = self._forgetting.weight(recent.moment[rows])
+        groups = Groups.by((~plane.left(recent.x[rows])[:, 0]).astype(np.int64))
+        rows = rows[groups.order]
+        x, spread = self._nodes.layout.columns(recent.x[rows], recent.spread[rows])
+        return moments_of(x, spread, weight[groups.order], groups.first, diagonal=self._nodes.statistics.diagonal)
+
+
+def _one(moments: Moments, i: int) -> Moments:
+    return Moments(moments.count[[i]], moments.mean[[i]], moments.scatter[[i]])

@@ -1,0 +1,150 @@
+"""What growth by evidence remembers of every node, and how that changes with the tree."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.arrays import BoolArray, IntArray, grown
+from core.density.receipt import Groups, Learned, Receipt
+from core.errors import InvalidSnapshot
+from core.families.marginal_likelihood import MEAN_COUNT
+from core.families.statistics import Moments
+from core.snapshot import Arrays, take
+from core.tree.evidence.candidates import Candidates
+from core.tree.evidence.priors import CHILD_SHAPE, Priors
+from core.tree.evidence.reservoir import Reservoir
+from core.tree.evidence.search import Hyperplanes
+from core.tree.evidence.worth import Worth
+from core.tree.nodes import Nodes
+from core.tree.subspaces import Pair
+
+
+class GrowthState:
+    """Candidates, recent samples, priors and worth of the nodes.
+
+    fresh and unsearched (N,) are what each node has counted since it was last looked at, and last searched.
+    """
+
+    def __init__(self, n_features: int, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self.candidates = Candidates(n_features, nodes.statistics)
+        self.recent = Reservoir(n_features)
+        self.priors = Priors(nodes)
+        self.worth = Worth()
+        self.fresh, self.unsearched = np.zeros(1), np.zeros(1)
+
+    def count(self, learned: Learned, held: BoolArray, groups: Groups, moments: Moments) -> None:
+        """Count a round's samples (n, m) in the nodes held (n, N); groups and their moments are by Candidates.cells."""
+        tree = self._nodes.tree
+        fresh = tree.ancestor.T @ np.bincount(groups.key // 2, moments.count, len(self.fresh))
+        self.fresh += fresh
+        self.unsearched += fresh
+        self.candidates.count(groups.key, moments)
+        self.recent.add(learned.x, learned.spread, learned.ordinal, learned.moment, tree.leaf_of(held))
+        self.recent.trim(int(np.count_nonzero(tree.leaf)))
+
+    def change(self, receipt: Receipt, sign: int, weight: float) -> None:
+        """Take one sample out of (sign -1) or into (sign +1) its leaf's candidate and the recent samples."""
+        x, candidates = receipt.x, self.candidates
+        leaf = self._nodes.tree.leaf_of(self._nodes.tree.membership(x[None]))
+        at = int(leaf[0])
+        if weight > 0 and candidates.has[at] and candidates.since[at] <= receipt.ordinal:
+            statistics = candidates.statistics
+            change = statistics.remove if sign < 0 else statistics.insert
+            rows, spread = self._nodes.layout.columns(x[None], receipt.spread[None])
+            change(candidates.cells(x[None], leaf), rows[0], spread[0], weight)
+        if sign < 0:
+            self.recent.remove(receipt.ordinal)
+        else:
+            self.recent.insert(x, receipt.spread, receipt.ordinal, receipt.moment, at)
+
+    def fade(self, factor: float) -> None:
+        """Let what was counted so far count that much less."""
+        self.candidates.statistics.fade(factor)
+        self.fresh *= factor
+        self.unsearched *= factor
+
+    def split(self, leaf: int, gain: float, free: Pair | None) -> tuple[Pair, float]:
+        """Cut a leaf by its candidate, for a gain in nats; the children inherit its sides, in the numbers free if any.
+
+        Returns the new pair, and the left child's share of the samples.
+        """
+        nodes, candidates, at = self._nodes, self.candidates, np.array([leaf])
+        own, sides = self.priors.own(at)[0], candidates.statistics.of(np.array([2 * leaf, 2 * leaf + 1]))
+        pair = nodes.cut(leaf, *candidates.plane(leaf), int(candidates.since[leaf]), free)
+        self._grow()
+        nodes.inherit(pair, sides, MEAN_COUNT)
+        self.priors.variance[pair.children] = CHILD_SHAPE * own
+        rows = self.recent.of(leaf)
+        self.recent.leaf[rows] = pair.left + candidates.cells(self.recent.x[rows], np.full(len(rows), leaf)) % 2
+        self.recent.window[pair.children] = self.recent.window[leaf]
+        self.fresh[pair.children] = self.unsearched[pair.children] = sides.count
+        candidates.clear(np.array([leaf, pair.left, pair.right]))
+        total = float(sides.count.sum())
+        left_share = float(sides.count[0] / sides.count.sum())
+        self.worth.split(pair, nodes.tree.n_nodes, left_share, max(gain, 0.0) / total)
+        return pair, left_share
+
+    def collapse(self, pair: Pair) -> None:
+        """Two leaves return into their node; what cut them stays as its candidate."""
+        nodes, recent, tree = self._nodes, self.recent, self._nodes.tree
+        plane = Hyperplanes(tree.normal[pair.cut][None].copy(), tree.offset[[pair.cut]].copy())
+        since = int(tree.since[pair.children].max())
+        self.candidates.put(pair.node, plane, since, nodes.statistics.of(pair.children))
+        nodes.mixture.merge(pair)
+        recent.window[pair.node] = recent.window[pair.children].max()
+        for child in (pair.left, pair.right):
+            recent.leaf[recent.of(child)] = pair.node
+        self.fresh[pair.node] = self.unsearched[pair.node] = 0
+        self.candidates.clear(pair.children)
+
+    def lift(self, pair: Pair, idle: int, n_learned: int) -> None:
+        """An idle leaf goes, and its parent with it: its sibling takes the parent's place.
+
+        What is there now counts from the next sample on: what it counted before cannot be told apart any more.
+        """
+        child, recent = pair.left + pair.right - idle, self.recent
+        recent.drop(idle)
+        self._nodes.lift(pair, child, n_learned + 1)
+        self.candidates.move(child, pair.node)
+        recent.leaf[recent.of(child)] = pair.node
+        below = self._nodes.tree.ancestor[:, child]
+        recent.window[below] = self.candidates.since[below] = n_learned + 1
+        for array in (self.fresh, self.unsearched, self.priors.variance):
+            array[pair.node] = array[child]
+        recent.window[pair.node] = self.candidates.since[pair.node] = n_learned + 1
+        self.worth.lift(pair, child)
+
+    def _grow(self) -> None:
+        n = self._nodes.tree.n_nodes
+        for part in (self.candidates, self.recent, self.priors):
+            part.grow(n)
+        self.fresh, self.unsearched = grown(self.fresh, n), grown(self.unsearched, n)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Every array that a continuation needs, by name."""
+        own = {"fresh": self.fresh, "unsearched": self.unsearched, "variance": self.priors.variance}
+        named = {f"growth_{name}": array for name, array in own.items()}
+        return named | self.candidates.state() | self.recent.state() | self.worth.state()
+
+    def check(self, arrays: Arrays, times_cut: IntArray, n_learned: int) -> None:
+        """InvalidSnapshot if arrays do not fit a tree whose nodes are cut so often (N,), and so many samples."""
+        n, m = len(times_cut), self.priors.variance.shape[1]
+        fresh, unsearched = (take(arrays, f"growth_{name}", np.float64, (n,)) for name in ("fresh", "unsearched"))
+        variance = take(arrays, "growth_variance", np.float64, (n, m))
+        if (variance < CHILD_SHAPE * self._nodes.prior.floor / 2).any() or (fresh < 0).any() or (unsearched < 0).any():
+            raise InvalidSnapshot("what its nodes expect is not positive")
+        if (times_cut > 1).any():
+            raise InvalidSnapshot("it has a node that is cut twice")
+        self.candidates.check(arrays, times_cut == 0, n_learned)
+        self.recent.check(arrays, n, n_learned)
+        self.worth.check(arrays, n)
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over a state."""
+        self.fresh, self.unsearched = arrays["growth_fresh"], arrays["growth_unsearched"]
+        self.priors.variance = arrays["growth_variance"]
+        self.candidates.load(arrays)
+        self.recent.load(arrays, self._nodes.tree)
+        self.worth.load(arrays)
