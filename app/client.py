@@ -201,7 +201,7 @@ class Client:
         return self._send("GET", _path(stream) + "/export").content
 
     def import_(self, stream: str, state: bytes) -> dict[str, Any]:
-        """Replace a stream's state by an exported one."""
+        """Replace a stream's state with an exported one."""
         return self._document("PUT", _path(stream) + "/import", body=state)
 
     def check(self, stream: str) -> dict[str, Any]:
@@ -209,7 +209,7 @@ class Client:
         return self._document("GET", _path(stream) + "/check")
 
     def repair(self, stream: str, *, lossy: bool = False) -> dict[str, Any]:
-        """Bring a damaged stream into order; `lossy` allows that samples, or the log with its ids, are lost."""
+        """Repair a damaged stream; `lossy` allows that samples, or the log with its ids, are lost."""
         return self._document("POST", _path(stream) + "/repair", {"lossy": _flag(lossy)}, repeatable=False)
 
     def accept(self, stream: str) -> dict[str, Any]:

@@ -16,5 +16,5 @@ def read_duration(text: str) -> int:
     found = FORM.fullmatch(text)
     seconds = int(found[1]) * UNITS[found[2]] if found else 0
     if not 0 < seconds <= LONGEST_SECONDS:
-        raise ValueError(f"{text!r} is no time such as 90s, 15m, 12h or 30d, up to 10000d")
+        raise ValueError(f"{text!r} is not a time such as 90s, 15m, 12h or 30d, up to 10000d")
     return seconds

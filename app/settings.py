@@ -16,7 +16,7 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class WithoutKey(StrEnum):
-    """What /metrics tells who shows no key, where keys are asked for."""
+    """What /metrics shows without a key, if the service asks for keys."""
 
     ALL = "all"
     NUMBERS = "numbers"
@@ -24,7 +24,7 @@ class WithoutKey(StrEnum):
 
 
 class OpenBindRefused(ValueError):
-    """The service would listen to other machines and ask nobody for a key."""
+    """The service would accept other machines without a key."""
 
     def __init__(self, host: str) -> None:
         super().__init__(
@@ -45,7 +45,7 @@ class Settings(BaseSettings):
         "sqlite:///itan.db",
         min_length=1,
         repr=False,
-        description="where streams are kept, as a URL: SQLite, Redis, Sentinel, Cluster or memory",
+        description="URL of the store that keeps the streams: SQLite, Redis, Sentinel, Cluster or memory",
     )
     durability: Durability = Field(
         Durability.PROCESS, description="what an acknowledged event survives: process, fsync or replicas"
@@ -53,20 +53,21 @@ class Settings(BaseSettings):
     worker: str = Field(
         "",
         max_length=200,
-        description="this worker's name: a restart under it takes its streams back at once; empty: a new one",
+        description="name of this worker; a restart under the same name takes its streams back at once; empty: a"
+        " new name",
     )
     lease_seconds: float = Field(
-        5.0, ge=0.1, le=3600, description="how long a worker that has died keeps its streams from the others"
+        5.0, ge=0.1, le=3600, description="how long a dead worker keeps its streams from the others"
     )
     handover_seconds: float = Field(
         1.0,
         ge=0,
         le=60,
-        description="how long a request waits for another worker to hand its stream over; 0: it is refused at once",
+        description="how long a request waits for another worker to hand its stream over; 0: it does not wait",
     )
     api_keys: SecretStr = Field(
         SecretStr(""),
-        description="comma separated key[:scopes[:streams]], e.g. k1,k2:read+observe,k3:label:plant-*; empty: no key",
+        description="comma-separated key[:scopes[:streams]], e.g. k1,k2:read+observe,k3:label:plant-*; empty: none",
     )
     api_keys_file: str = Field(
         "", description="file of hashed keys, one line each as `itan keys new` prints it; read again when it changes"
@@ -77,80 +78,83 @@ class Settings(BaseSettings):
     allowed_hosts: str = Field(
         "",
         max_length=4096,
-        description="comma separated names that requests may bear, * for any; empty: without keys on loopback only"
-        " localhost and addresses, else any",
+        description="comma-separated host names that requests may use, * for any; empty: any name, but without keys on"
+        " loopback only localhost and addresses",
     )
     allow_open: bool = Field(False, description="allow listening on a non-loopback address without keys")
-    auto_create: bool = Field(True, description="create a stream at its first observe")
-    snapshot_every_events: Count = Field(1000, description="snapshot a stream after so many logged events")
-    snapshot_every_seconds: Seconds = Field(30.0, description="snapshot a changed stream after so long")
+    auto_create: bool = Field(True, description="create a stream when its first samples come")
+    snapshot_every_events: Count = Field(1000, description="store a snapshot of a stream after this many logged events")
+    snapshot_every_seconds: Seconds = Field(30.0, description="store a snapshot of a stream this long after it changed")
     label_horizon_samples: Count | None = Field(
-        None, description="how many of a stream's newest samples can be labelled; by default 1000000, on Redis 100000"
+        None, description="how many of a stream's newest samples can be labelled; default 1000000, on Redis 100000"
     )
     label_horizon_seconds: Seconds = Field(604_800.0, description="how long a sample can be labelled")
-    max_head_bytes: int = Field(65_536, ge=1024, description="longest request line with its headers")
+    max_head_bytes: int = Field(65_536, ge=1024, description="most bytes of a request line and its headers")
     max_connections: Count | None = Field(
         None,
-        description="most connections, beyond which only probes are answered; by default 4096, or fewer where the"
-        " process may open fewer files",
+        description="most connections; beyond them only probes are answered; default 4096, or fewer if the process may"
+        " open fewer files",
     )
-    head_seconds: Seconds = Field(10.0, description="time for the head of a request")
-    keep_alive_seconds: Seconds = Field(75.0, description="how long a connection is kept open for another request")
+    head_seconds: Seconds = Field(10.0, description="how long the head of a request may take to arrive")
+    keep_alive_seconds: Seconds = Field(75.0, description="how long an idle connection stays open for another request")
     stall_seconds: Seconds = Field(
         30.0,
-        description="time within which a body must come on, and an answer be read on, by ITAN_MIN_BYTES_PER_SECOND",
+        description="time over which ITAN_MIN_BYTES_PER_SECOND is measured; a transfer that is slower ends",
     )
     min_bytes_per_second: float = Field(
-        100.0, gt=0, allow_inf_nan=False, description="slowest that a body may come and an answer may be read"
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="lowest speed at which a body may arrive and an answer may be read",
     )
     body_budget_mb: float = Field(
         512.0,
         gt=0,
         allow_inf_nan=False,
-        description="memory for bodies of requests; beyond it the one that has been coming longest is refused",
+        description="memory for request bodies; beyond it the body that has been arriving longest is refused",
     )
-    max_body_bytes: Count = Field(16_777_216, description="longest request body")
-    max_import_bytes: Count = Field(268_435_456, description="longest body of a stream's import")
+    max_body_bytes: Count = Field(16_777_216, description="most bytes of a request body")
+    max_import_bytes: Count = Field(268_435_456, description="most bytes of an import")
     max_batch_samples: Count = Field(10_000, description="most samples or points in one request")
     max_labels: Count = Field(10_000, description="most labels in one request")
     max_streams: Count = Field(100_000, description="most streams in the store")
     max_watchers: Count = Field(200, description="most event streams that one worker sends at once")
-    max_key_watchers: Count = Field(150, description="most event streams that one worker sends at once for one key")
+    max_key_watchers: Count = Field(150, description="most event streams that one worker sends at once to one key")
     memory_budget_mb: float = Field(
         1024.0,
         gt=0,
         allow_inf_nan=False,
-        description="memory for open streams; the least recently used beyond it are closed until they are asked for",
+        description="memory for open streams; beyond it the least recently used are closed until they are needed again",
     )
-    idle_seconds: Seconds = Field(3600.0, description="close a stream that nobody has asked for so long")
+    idle_seconds: Seconds = Field(3600.0, description="close a stream that nobody has used for this long")
     stream_ttl: str = Field(
         "",
         max_length=8000,
-        description="comma separated NAME=TIME, e.g. pod-*=30d,*=0: streams silent for so long are deleted;"
-        " the first name that fits counts, 0 is never",
+        description="comma-separated NAME=TIME, e.g. pod-*=30d,*=0: delete streams that are silent for this long; the"
+        " first name that matches decides, 0 means never",
     )
     sweep_seconds: Seconds = Field(
-        3600.0, description="how often silent streams are looked through, to trim their logs and to delete them"
+        3600.0, description="how often to look for silent streams, to trim their logs and to delete them"
     )
     timestamp_allowance_seconds: float = Field(
         3600.0,
         ge=0,
         allow_inf_nan=False,
-        description="how far a sample's timestamp may lie ahead of the service's clock,"
-        " and behind the newest one where the config uses time",
+        description="how far a sample's timestamp may be ahead of the service's clock, and behind the newest one if"
+        " the config uses time",
     )
     strict_replay: bool = Field(False, description="refuse a stream whose replayed scores differ from the logged ones")
     metrics_streams: str = Field(
         "",
         max_length=8000,
-        description="comma separated ids of streams that have metrics of their own, whatever happens",
+        description="comma-separated ids of streams that always have metrics of their own",
     )
     metrics_top_streams: int = Field(
-        20, ge=0, le=50, description="how many other streams have them too: those that are flagged most often"
+        20, ge=0, le=50, description="how many other streams also have them: those flagged most often"
     )
     metrics_without_key: WithoutKey = Field(
         WithoutKey.NUMBERS,
-        description="what /metrics tells without a key where keys are set: all, numbers (no stream by name) or nothing",
+        description="what /metrics shows without a key if keys are set: all, numbers (no stream names) or nothing",
     )
     drain_seconds: float = Field(
         0.0,
@@ -158,16 +162,16 @@ class Settings(BaseSettings):
         le=3600,
         description="how long requests are still taken after SIGTERM, while /readyz tells the proxy to send no more",
     )
-    shutdown_seconds: Seconds = Field(20.0, description="time for running requests and snapshots at shutdown")
-    log_level: LogLevel = Field(LogLevel.INFO, description="how much is logged: debug, info, warning or error")
+    shutdown_seconds: Seconds = Field(20.0, description="how long running requests and snapshots may take at shutdown")
+    log_level: LogLevel = Field(LogLevel.INFO, description="how much to log: debug, info, warning or error")
     log_format: LogFormat | None = Field(
-        None, description="json or console; by default console where stderr is a terminal, else json"
+        None, description="json or console; default console if stderr is a terminal, else json"
     )
-    log_values: bool = Field(False, description="log what clients sent where it is refused")
+    log_values: bool = Field(False, description="log what clients sent when it is refused")
 
     @property
     def watched_streams(self) -> list[str]:
-        """Give the streams that have metrics of their own."""
+        """Give the streams that always have metrics of their own."""
         return [name.strip() for name in self.metrics_streams.split(",") if name.strip()]
 
     @property
@@ -177,29 +181,29 @@ class Settings(BaseSettings):
 
     @property
     def horizon_samples(self) -> int:
-        """Give the label horizon in samples, less by default where the log is held in memory by a Redis."""
+        """Give the label horizon in samples; by default it is shorter on Redis, which keeps the log in memory."""
         return self.label_horizon_samples or (100_000 if self.store.startswith(("redis", "unix")) else 1_000_000)
 
     @property
     def hosts(self) -> Hosts:
-        """Give the names that requests may bear."""
+        """Give the host names that requests may use."""
         names = [name.strip() for name in self.allowed_hosts.split(",") if name.strip()]
         is_guarded = self.asks_for_keys or not is_loopback(self.host)
         return Hosts(names or ([ANY] if is_guarded else []))
 
     @property
     def asks_for_keys(self) -> bool:
-        """Tell whether a key is asked for."""
+        """Tell whether requests need a key."""
         return bool(self.api_keys.get_secret_value().strip() or self.api_keys_file)
 
     def refuse_open_bind(self) -> None:
-        """Raise OpenBindRefused when strangers could reach a service that asks for no key."""
+        """Raise OpenBindRefused if other machines could reach a service that needs no key."""
         if not (self.asks_for_keys or self.allow_open or is_loopback(self.host)):
             raise OpenBindRefused(self.host)
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches an address."""
+    """Tell whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:

@@ -56,9 +56,7 @@ def media_type(request: Request, *known: str) -> str:
     """Give the content type, one of those known; UnsupportedMedia for others, and for compressed or encoded bodies."""
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.lower() not in ("identity", ""):
-        raise UnsupportedMedia(
-            "content-encoding", encoding, "left out: compressed bodies are not read, send it as it is"
-        )
+        raise UnsupportedMedia("content-encoding", encoding, "left out: the service does not read compressed bodies")
     given = request.headers.get("content-type", "")
     media = given.partition(";")[0].strip().lower()
     media = NDJSON_ALIASES.get(media, media)
@@ -67,7 +65,7 @@ def media_type(request: Request, *known: str) -> str:
     charset = CHARSET.search(given)
     if charset and charset[1].lower() not in UTF_8:
         raise UnsupportedMedia(
-            "content-type", given, "of the charset utf-8, which may be left out: send the body in it"
+            "content-type", given, "a type with the charset utf-8, or without a charset; the body must be UTF-8"
         )
     return media
 
@@ -139,7 +137,7 @@ def invalid_json(error: Exception, body: bytes, field: str = "") -> InvalidJson:
 def json_reason(error: Exception, body: bytes, excerpt: str) -> str:
     """Say what is wrong with JSON."""
     if isinstance(error, RecursionError):
-        return "nested less deep"
+        return "less deeply nested"
     if isinstance(error, UnicodeDecodeError) or body.startswith(WIDE_BOMS):
         return "JSON in UTF-8"
     if excerpt.startswith(LITERALS):

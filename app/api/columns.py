@@ -142,7 +142,7 @@ def read_piece(column: Column, piece: Piece, faults: Faults) -> tuple[Sequence[A
 
 
 def add_fault(column: Column, place: int, element: bytes, faults: Faults) -> None:
-    """Add what is wrong with an element; InvalidJson for a name that stands twice."""
+    """Add what is wrong with an element; InvalidJson for a name that occurs twice."""
     if len(faults) >= MOST_NAMED:
         faults.count([place])
         return
@@ -153,7 +153,7 @@ def add_fault(column: Column, place: int, element: bytes, faults: Faults) -> Non
 
 
 def refuse_repeated_in(tree: Any, field: str) -> None:
-    """Raise InvalidJson for a name that stands twice in an object of an element."""
+    """Raise InvalidJson for a name that occurs twice in an object of an element."""
     if (repeated := repeated_name(tree)) is not None:
         path, value = repeated
         raise InvalidJson(field + path, value, REPEATED)

@@ -87,7 +87,7 @@ MODEL_QUERY = {
 }
 GRID_QUERY = {
     **STREAM_QUERY,
-    "x": ({"type": "string", "examples": ["cpu"]}, "name of a feature, or its number where features have no names"),
+    "x": ({"type": "string", "examples": ["cpu"]}, "name of a feature, or its number if the features have no names"),
     "y": ({"type": "string", "examples": ["latency_ms"]}, "another feature"),
     "size": (whole(*GRID_SIZES), "points along each axis"),
 }

@@ -127,7 +127,7 @@ def event(name: str, data: dict[str, Any], position: Position | None = None) -> 
 
 POSITION = {"type": "string", "pattern": "^([0-9]{1,15}-[0-9]{1,15})?$", "examples": ["17-0"]}
 QUERY: Parameters = {
-    "after": (POSITION, "the position of the log to go on from, unless the header Last-Event-ID names one"),
+    "after": (POSITION, "the log position to continue from, unless the header Last-Event-ID gives one"),
     "values": ({"type": "boolean", "default": False}, "true: samples with the values of their features"),
 }
 SENT = 'id: 17-0\n\nevent: labels\nid: 18-0\ndata: {"seq":[17],"label":[true],"threshold":9.1}\n\n'
@@ -145,7 +145,7 @@ ROUTES = [
             scope=KeyScope.READ,
             path=PATH,
             query=QUERY,
-            headers={"Last-Event-ID": (POSITION, "as a browser sends it when it connects anew")},
+            headers={"Last-Event-ID": (POSITION, "as a browser sends it when it connects again")},
             optional=frozenset({"after"}),
             answers={200: Answer({EVENTS: {"examples": [SENT]}})},
             problems=("unknown_stream", "too_many_watchers", "quota_exceeded"),

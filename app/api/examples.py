@@ -169,7 +169,7 @@ EXAMPLES: Final[dict[str, Any]] = {
     },
     "Problem": {
         "type": "urn:itan:invalid_samples",
-        "title": "The samples do not fit",
+        "title": "The samples are not valid",
         "status": 422,
         "detail": "samples[0] is [0.31], but must be a row of 2 values",
         "code": "invalid_samples",

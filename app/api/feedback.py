@@ -140,7 +140,10 @@ ROUTES = [
             scope=Scope.LABEL,
             query={
                 "stream": (STREAM, "the stream"),
-                "dry_run": ({"type": "boolean", "default": False}, "true: answer as if, change nothing"),
+                "dry_run": (
+                    {"type": "boolean", "default": False},
+                    "true: say what the labels would do, and change nothing",
+                ),
             },
             body={JSON: ref("FeedbackBody")},
             answers={200: Answer({JSON: ref("FeedbackAnswer")})},

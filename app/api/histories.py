@@ -108,8 +108,8 @@ def described(inspected: Inspected) -> dict[str, Any]:
 
 SEQ = {"type": "integer", "minimum": 1, "maximum": MAX_SEQ, "examples": [17]}
 HISTORY_QUERY: Parameters = {
-    "from": (SEQ, "the first sample; left out: so many before the last as there may be points"),
-    "to": (SEQ, "the last sample; left out: the newest"),
+    "from": (SEQ, "the first sample; default: so that there are `points` samples"),
+    "to": (SEQ, "the last sample; default: the newest"),
     "points": (whole(*POINTS), "most samples in the answer"),
     "values": ({"type": "boolean", "default": False}, "true: with the values of the features"),
 }

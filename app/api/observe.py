@@ -24,7 +24,7 @@ from app.streams.log.explanations import Explained
 from app.streams.views.score import score
 
 _ENCODER = msgspec.json.Encoder()
-CONTRIBUTIONS_NOTE = "each is what the score falls by without the feature alone; they need not sum to the score"
+CONTRIBUTIONS_NOTE = "each is how much the score falls without that feature alone; they need not sum to the score"
 
 
 async def post_observe(request: Request) -> Response:
@@ -128,7 +128,7 @@ ROUTES = [
             query={
                 "stream": (STREAM, "the stream; it is created by its first samples"),
                 "learn": ({"type": "boolean", "default": True}, "false: score only, keep nothing"),
-                "explain": ({"type": "boolean", "default": False}, "true: say of flagged samples why they are"),
+                "explain": ({"type": "boolean", "default": False}, "true: explain the flagged samples"),
             },
             body={JSON: ref("ObserveBody"), NDJSON: LINES, BYTES: ROWS},
             answers={200: Answered({JSON: ref("ObserveAnswer")})},

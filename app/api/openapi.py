@@ -21,10 +21,10 @@ WITHOUT_ROUTE = (
     *("too_slow", "too_many_connections", "too_many_bodies"),
 )
 TAGS = {
-    "samples": "Samples come in, are scored and learned; labels come in later.",
-    "density": "What was learned: the density itself.",
-    "streams": "The life of streams: create, look at, list, reset, delete, take out and put in.",
-    "watching": "What happened and what happens on a stream.",
+    "samples": "Send samples, which are scored and learned; send labels later.",
+    "density": "The learned density.",
+    "streams": "Create, inspect, list, reset, delete, export and import streams.",
+    "watching": "Past and present samples of a stream.",
     "session": "Signing in to the live page.",
     "health": "Probes and metrics.",
     "page": "The live page and this document.",
@@ -38,12 +38,12 @@ SECURITY = {
         "type": "apiKey",
         "in": "cookie",
         "name": COOKIE,
-        "description": f"As POST /session sets it; changes also need {CSRF_HEADER}, as GET /session gives it",
+        "description": f"The cookie of POST /session; changes also need the {CSRF_HEADER} of GET /session",
     },
 }
-REQUEST_ID = ({"type": "string"}, "the request's own X-Request-ID if it is a sane one, or a new one; logs name it")
+REQUEST_ID = ({"type": "string"}, "the X-Request-ID of the request if it is valid, else a new one; log lines hold it")
 RETRY_AFTER = ({"type": "integer", "minimum": 1}, "seconds to wait before the next try")
-CHALLENGE = ({"type": "string"}, "how to show a key")
+CHALLENGE = ({"type": "string"}, "how to send a key")
 HEADERS_OF_STATUS: dict[int, Parameters] = {
     401: {"WWW-Authenticate": CHALLENGE},
     429: {"Retry-After": RETRY_AFTER},
@@ -62,7 +62,9 @@ def document(routes: Iterable[Route], version: str, *, keys_required: bool) -> d
             "title": "itan",
             "version": version,
             "summary": "Streaming anomaly detection that learns from late labels",
-            "description": "Any request may also be refused before it has a route: " + ", ".join(WITHOUT_ROUTE) + ".",
+            "description": "Any request may also be refused before it reaches its route: "
+            + ", ".join(WITHOUT_ROUTE)
+            + ".",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "tags": [{"name": name, "description": text} for name, text in TAGS.items()],

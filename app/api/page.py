@@ -61,7 +61,7 @@ def read_assets(folder: Path = FOLDER) -> dict[str, Asset]:
     """Read the page's files, by name."""
     files = sorted(path for path in folder.glob("*") if path.suffix in MEDIA)
     if not any(path.name == INDEX for path in files):
-        logger.warning("the live page is not there: %s holds no %s", folder, INDEX)
+        logger.warning("the live page is missing: %s has no %s", folder, INDEX)
     return {path.name: asset(path.read_bytes(), MEDIA[path.suffix]) for path in files}
 
 
@@ -100,8 +100,8 @@ def found(request: Request, name: str, otherwise: str) -> Response:
 
 TEXT = {"type": "string"}
 CACHED = {"ETag": (TEXT, "changes with the file")}
-ASKED_WITH = {"If-None-Match": (TEXT, "the ETag of the copy at hand")}
-UNCHANGED = Answer(description="The copy at hand is good", headers=CACHED)
+ASKED_WITH = {"If-None-Match": (TEXT, "the ETag of the cached copy")}
+UNCHANGED = Answer(description="The cached copy is current", headers=CACHED)
 ROUTES = [
     Route(
         "GET",

@@ -24,7 +24,7 @@ class TooManyConnections(Refused):
 
     def __init__(self, limit: int) -> None:
         super().__init__("connections", limit, f"at most {limit} (ITAN_MAX_CONNECTIONS)")
-        self.args = (f"there are {limit} connections already, as many as may be (ITAN_MAX_CONNECTIONS)",)
+        self.args = (f"there are {limit} connections already, which is the limit (ITAN_MAX_CONNECTIONS)",)
 
 
 class TooManyBodies(Refused):
@@ -32,6 +32,8 @@ class TooManyBodies(Refused):
 
     def __init__(self, limit: float) -> None:
         super().__init__(
-            "body", None, f"with all others that are coming at most {limit:.0f} bytes (ITAN_BODY_BUDGET_MB)"
+            "body", None, f"together with all other bodies at most {limit:.0f} bytes (ITAN_BODY_BUDGET_MB)"
         )
-        self.args = ("too many bodies are coming at once (ITAN_BODY_BUDGET_MB), and this one has taken longest",)
+        self.args = (
+            "too many request bodies are arriving at once (ITAN_BODY_BUDGET_MB), and this one has taken longest",
+        )

@@ -19,7 +19,7 @@ async def get_check(request: Request) -> Response:
 
 
 async def post_repair(request: Request) -> Response:
-    """Bring a damaged stream into order; what would be lost by that must be allowed."""
+    """Repair a damaged stream; what would be lost by that must be allowed."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
     lossy = flag_in(read_query(request, "lossy"), "lossy", default=False)
     return await service.registry.shielded(repair_stream(service, stream, lossy=lossy))
@@ -47,7 +47,7 @@ async def accept_stream(service: Service, stream: str) -> Response:
 
 PATH = {"stream": (STREAM, "the stream")}
 LOSSY: Parameters = {
-    "lossy": ({"type": "boolean", "default": False}, "true: also if samples, or the log with its ids, are lost")
+    "lossy": ({"type": "boolean", "default": False}, "true: repair even if samples, or the log with its ids, are lost")
 }
 
 ROUTES = [
@@ -58,7 +58,7 @@ ROUTES = [
         Operation(
             id="check_stream",
             tag="streams",
-            summary="Read and replay all that is kept of a stream, and say what is wrong",
+            summary="Read and replay everything stored of a stream, and say what is wrong",
             scope=Scope.READ,
             path=PATH,
             answers={200: Answer({JSON: ref("Checked")})},
@@ -72,7 +72,7 @@ ROUTES = [
         Operation(
             id="repair_stream",
             tag="streams",
-            summary="Bring a damaged stream into order",
+            summary="Repair a damaged stream",
             scope=Scope.ADMIN,
             path=PATH,
             query=LOSSY,

@@ -23,7 +23,7 @@ ClientId = Annotated[
 ]
 Seq = Annotated[int, Meta(ge=1, le=MAX_SEQ)]
 AsOfSeq = Annotated[
-    int, Meta(description="the newest sample that the answer knows of; another worker may have gone on")
+    int, Meta(description="the newest sample that the answer takes into account; another worker may know newer ones")
 ]
 Moment = (
     Annotated[float, Meta(description="epoch seconds")]
@@ -55,7 +55,7 @@ class Explanation(msgspec.Struct):
 
     contributions: Annotated[
         dict[str, float | None],
-        Meta(description="nats by which the score falls without the feature; null where it is missing"),
+        Meta(description="nats by which the score falls without the feature; null if it is missing"),
     ]
     expected: Annotated[dict[str, float], Meta(description="mean of the feature given the others")]
     node: Annotated[int, Meta(description="the nearest node of the model, by its share of the sample's density")]
@@ -126,11 +126,10 @@ class FeedbackAnswer(Costs, kw_only=True):
     seq: list[int | None]
     id: list[str | None]
     outcome: Annotated[
-        list[str], Meta(description="applied, duplicate, revised, withdrawn, unknown, expired or conflict, one a label")
+        list[str],
+        Meta(description="applied, duplicate, revised, withdrawn, unknown, expired or conflict, one for each label"),
     ]
-    retracted: Annotated[
-        list[bool | None], Meta(description="whether the sample was taken out of the model by this label")
-    ]
+    retracted: Annotated[list[bool | None], Meta(description="whether this label removed the sample from the model")]
     outcomes: Annotated[dict[str, int], Meta(description="how many samples had each outcome")]
     threshold_before: float | None
     threshold_after: float | None
@@ -161,7 +160,7 @@ class Node(msgspec.Struct):
     count: Annotated[float, Meta(description="samples counted in it, less what was forgotten")]
     weight: Annotated[float, Meta(description="its share of the mixture")]
     mean: list[float]
-    degrees_of_freedom: Annotated[float | None, Meta(description="of its Student t; null where it is a Gaussian")]
+    degrees_of_freedom: Annotated[float | None, Meta(description="of its Student t; null if it is a Gaussian")]
     covariance: Annotated[list[list[float]], Meta(description="or scale matrix of the Student t")] | UnsetType = UNSET
     factors: Annotated[list[dict[str, Any]], Meta(description="features of other kinds")] | UnsetType = UNSET
 
@@ -236,7 +235,7 @@ class StreamDescription(msgspec.Struct):
     replay_mismatches: Mismatches
     rebuilt: Annotated[Rebuilt | None, Meta(description="how it was rebuilt, until somebody accepts it")]
     snapshot_failure: Annotated[str | None, Meta(description="why its state cannot be stored; its log is complete")]
-    memory_bytes: Annotated[int, Meta(description="what the stream takes in memory while it is open")]
+    memory_bytes: Annotated[int, Meta(description="memory that the stream takes while it is open")]
     storage: Annotated[Storage | None, Meta(description="null while the store is down")]
 
 
@@ -263,8 +262,10 @@ class History(Columns, kw_only=True):
     values: Annotated[list[ArraySample], Meta(description="a row a sample")] | UnsetType = UNSET
     oldest_seq: Annotated[int, Meta(description="the oldest sample that the log holds")]
     newest_seq: int
-    position: Annotated[str, Meta(description="where the log ended: what comes later, /events gives after it")]
-    next: Annotated[int | None, Meta(description="the seq to go on from, if the range holds more than is read at once")]
+    position: Annotated[str, Meta(description="where the log ended; /events after this position gives what came later")]
+    next: Annotated[
+        int | None, Meta(description="the seq to continue from, if the range holds more than one request reads")
+    ]
     thinned: bool
     marked_thinned: Annotated[bool, Meta(description="whether flagged or labelled samples were left out too")]
 
@@ -287,7 +288,7 @@ class ReviewQueue(msgspec.Struct):
 
     stream: str
     samples: list[Logged]
-    border: Annotated[float | None, Meta(description="nats below its threshold that a close call may lie")]
+    border: Annotated[float | None, Meta(description="nats that a close call may be below its threshold")]
 
 
 class Sample(Logged):
@@ -300,7 +301,9 @@ class Sample(Logged):
     contributions: dict[str, float | None] | None
     expected: dict[str, float] | None
     path: list[int] | None
-    first_explanation: Annotated[Explanation | None, Meta(description="given when it was observed, if asked for then")]
+    first_explanation: Annotated[
+        Explanation | None, Meta(description="as answered when it was observed, if asked for then")
+    ]
 
 
 class StreamEstimate(msgspec.Struct):
@@ -309,7 +312,7 @@ class StreamEstimate(msgspec.Struct):
     memory_bytes: int
     snapshot_bytes: int
     log_bytes_per_sample: Annotated[int, Meta(description="if each sample is sent alone")]
-    streams_in_budget: Annotated[int, Meta(description="how many such streams ITAN_MEMORY_BUDGET_MB holds open")]
+    streams_in_budget: Annotated[int, Meta(description="how many such streams fit into ITAN_MEMORY_BUDGET_MB")]
 
 
 class StreamPage(msgspec.Struct):
@@ -337,9 +340,9 @@ class SessionAnswer(msgspec.Struct):
 
     keys_required: bool
     signed_in: bool
-    csrf: Annotated[str | None, Meta(description="goes into the header X-CSRF-Token of every change")]
-    scopes: Annotated[list[str] | None, Meta(description="all that some grant names")]
-    streams: Annotated[str | None, Meta(description="all that some grant names, comma separated")]
+    csrf: Annotated[str | None, Meta(description="to be sent in the header X-CSRF-Token with every change")]
+    scopes: Annotated[list[str] | None, Meta(description="scopes of any of the grants")]
+    streams: Annotated[str | None, Meta(description="streams of any of the grants, comma-separated")]
     grants: list[GrantAnswer] | None
 
 

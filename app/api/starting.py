@@ -56,5 +56,5 @@ class Starting:
     def _note(self, error: StoreError) -> None:
         """Keep the reason, and say it if it is a new one."""
         if self._service.start_failure != str(error):
-            logger.warning("not ready, the store cannot be used yet: %s", error)
+            logger.warning("not ready: the store cannot be used yet: %s", error)
         self._service.start_failure = str(error)

@@ -176,9 +176,9 @@ LIMIT = {"type": "integer", "minimum": 1, "maximum": PAGE_SIZES[1], "examples": 
 SILENT = whole(*SILENT_SECONDS, 0)
 PAGE_QUERY: Parameters = {
     "limit": (LIMIT, "most streams in the answer; with details at most 100, by default 50"),
-    "after": (AFTER, "list what comes after this id"),
-    "details": ({"type": "boolean", "default": False}, "true: with how each stands"),
-    "silent_seconds": (SILENT, "list only streams to which nothing was written for so long; pages may be shorter"),
+    "after": (AFTER, "list the streams after this id"),
+    "details": ({"type": "boolean", "default": False}, "true: with the state of each"),
+    "silent_seconds": (SILENT, "list only streams that have been silent for at least so long; pages may be shorter"),
 }
 
 ROUTES = [
@@ -209,7 +209,7 @@ ROUTES = [
             path=PATH,
             body={JSON: ref("StreamConfig")},
             answers={
-                200: Answer(DESCRIPTION, "The stream was there already, with this config"),
+                200: Answer(DESCRIPTION, "The stream exists already, with this config"),
                 201: Answer(DESCRIPTION, "Created"),
             },
             problems=("stream_exists", "invalid_config", "quota_exceeded"),
@@ -222,7 +222,7 @@ ROUTES = [
         Operation(
             id="estimate_stream",
             tag="streams",
-            summary="Estimate what a stream would take",
+            summary="Estimate the size of a stream",
             scope=Scope.READ,
             body={JSON: ref("StreamConfig")},
             answers={200: Answer({JSON: ref("StreamEstimate")})},
@@ -253,7 +253,7 @@ ROUTES = [
             summary="Delete a stream",
             scope=Scope.ADMIN,
             path=PATH,
-            query={"silent_seconds": (SILENT, "delete it only if nothing was written to it for so long")},
+            query={"silent_seconds": (SILENT, "delete it only if it has been silent for at least so long")},
             answers={204: Answer()},
             problems=("unknown_stream", "not_silent"),
         ),
@@ -293,7 +293,7 @@ ROUTES = [
         Operation(
             id="import_stream",
             tag="streams",
-            summary="Replace a stream's state by an exported one",
+            summary="Replace a stream's state with an exported one",
             scope=Scope.ADMIN,
             path=PATH,
             body=FILE,

@@ -9,7 +9,7 @@ REPEATED = "given once in its object"
 
 
 class Object(dict[str, Any]):
-    """An object, and the first of its names that stands twice; its value is the last one given."""
+    """An object, and the first of its names that occurs twice; its value is the last one given."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -27,7 +27,7 @@ class Unheld:
 
 
 def first_repeated(pairs: list[tuple[str, Any]]) -> str | None:
-    """Give the first name that stands twice."""
+    """Give the first name that occurs twice."""
     seen: set[str] = set()
     return next((name for name, _ in pairs if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
 
@@ -49,7 +49,7 @@ def number(text: str) -> float | Unheld:
 
 
 def repeated_name(tree: Any) -> Place | None:
-    """Give the path of the first name that stands twice in its object, and its last value."""
+    """Give the path of the first name that occurs twice in its object, and its last value."""
     waiting = [("", tree)]
     while waiting:
         path, node = waiting.pop()

@@ -112,7 +112,7 @@ def import_(
     url: Url = DEFAULT_URL,
     key: Key = None,
 ) -> None:
-    """Replace a stream's state by an exported one."""
+    """Replace a stream's state with an exported one."""
     with one_line_errors(), Client(url, key) as client:
         client.import_(stream, file.read_bytes())
 

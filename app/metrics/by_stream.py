@@ -24,16 +24,16 @@ GAUGES: Final = (
     OfStream("samples_needed", "samples that the warm-up still needs", "samples_needed"),
     OfStream("score_nats", "score of the newest sample", "score"),
     OfStream("threshold_nats", "threshold that the next score will meet", "threshold"),
-    OfStream("flag_rate", "share of the last 1000 samples or so that were flagged", "flag_rate"),
+    OfStream("flag_rate", "share of about the last 1000 samples that was flagged", "flag_rate"),
     OfStream("expected_flag_rate", "its expected_anomaly_rate", "expected_flag_rate"),
-    OfStream("log_loss_nats", "mean of the last 100 scores or so, as in itan_log_loss_nats", "log_loss"),
-    OfStream("usual_log_loss_nats", "that mean over the last hour or so", "usual_log_loss"),
+    OfStream("log_loss_nats", "mean of about the last 100 scores, as in itan_log_loss_nats", "log_loss"),
+    OfStream("usual_log_loss_nats", "that mean over about the last hour", "usual_log_loss"),
     OfStream("nodes", "nodes of the model", "nodes"),
-    OfStream("cost", "cost of the wrong decisions that labels have shown", "cost"),
+    OfStream("cost", "cost of the decisions that labels have shown to be wrong", "cost"),
     OfStream("best_fixed_cost", "what the best fixed threshold would have cost", "best_fixed_cost"),
     OfStream("snapshot_bytes", "size of the last snapshot", "snapshot_bytes"),
     OfStream("log_samples", "samples in the log that can still be labelled", "log_samples"),
-    OfStream("unsaved_events", "logged events that no snapshot holds", "unsaved_events"),
+    OfStream("unsaved_events", "logged events that are in no snapshot", "unsaved_events"),
 )
 
 
@@ -41,7 +41,7 @@ def by_stream(shown: Sequence[StreamFigures]) -> Iterable[Metric]:
     """Give the gauges of these streams."""
     for name, text, figure in GAUGES:
         read = attrgetter(figure)
-        metric = GaugeMetricFamily(f"itan_stream_{name}", f"of one stream: {text}", labels=["stream"])
+        metric = GaugeMetricFamily(f"itan_stream_{name}", f"one stream: {text}", labels=["stream"])
         for figures in shown:
             if (value := read(figures)) is not None:
                 metric.add_metric([figures.stream], value)
@@ -51,7 +51,7 @@ def by_stream(shown: Sequence[StreamFigures]) -> Iterable[Metric]:
 
 def confusion(shown: Sequence[StreamFigures]) -> Metric:
     """Give the decisions on labelled samples, right and wrong."""
-    text = "of one stream: labelled samples by decision and truth; fp are false alarms, fn misses"
+    text = "one stream: labelled samples by decision and truth; fp are false alarms, fn are misses"
     metric = GaugeMetricFamily("itan_stream_confusion", text, labels=["stream", "cell"])
     for figures in shown:
         for cell, count in zip(CELLS, figures.confusion, strict=True):

@@ -71,74 +71,80 @@ class Metrics:
         self.connections_closed = self._by("connections_closed", text, "reason", CONNECTION_CLOSINGS)
 
     def _count_samples(self) -> None:
-        text = "samples of accepted requests, by what was done with them"
+        text = "samples in accepted requests, by what was done with them"
         self.samples = self._by("samples", text, "outcome", SAMPLE_OUTCOMES)
         self.flags = self._counter("flags", "samples found anomalous when they were observed")
         self.expected_flags = self._counter(
-            "expected_flags", "flags to expect of the samples that got a score, by their streams' expected_anomaly_rate"
+            "expected_flags",
+            "flags that the expected_anomaly_rate of the streams leads to expect of the samples with a score",
         )
-        text = "scores of observed samples, in nats; their units are the streams' own"
+        text = "scores of observed samples, in nats, in the units of each stream"
         self.scores = Distribution("itan_score_nats", text, SCORE_NATS, self.registry)
-        text = "score minus threshold of observed samples: above 0 they are flagged, and the farther the surer"
+        text = "score minus threshold of observed samples: a sample above 0 is flagged, the higher the surer"
         self.surprises = Distribution("itan_surprise_nats", text, SURPRISE_NATS, self.registry)
-        self.splits = self._counter("splits", "nodes that were cut in two")
+        self.splits = self._counter("splits", "nodes that were split")
 
     def _count_labels(self) -> None:
         self.labels = self._by(
-            "labels", "labels by what became of them, each sample once a request", "outcome", LABEL_OUTCOMES
+            "labels", "labels by outcome; a request counts each sample once", "outcome", LABEL_OUTCOMES
         )
         self.confusion = self._by(
             "confusion",
             "labels applied or revised, by decision and truth: tp were flagged and are anomalous, fp are false alarms, "
-            "fn misses",
+            "fn are misses",
             "cell",
             CELLS,
         )
-        self.retractions = self._counter("retractions", "samples taken out of a model again because of their labels")
+        self.retractions = self._counter("retractions", "samples removed from a model because of their labels")
 
     def _watch_store(self) -> None:
         self.snapshots = self._counter("snapshots", "snapshots stored")
         self.snapshot_failures = self._counter("snapshot_failures", "snapshots that could not be stored")
         self.snapshot_age = self._gauge(
-            "snapshot_age_seconds", "age of the oldest change that no snapshot holds; 0 if none"
+            "snapshot_age_seconds", "age of the oldest change that is in no snapshot; 0 if there is none"
         )
-        self.snapshot_due = self._gauge("snapshot_due_seconds", "age at which a change is due for a snapshot")
+        self.snapshot_due = self._gauge("snapshot_due_seconds", "age at which a change should be in a snapshot")
         self.replay_mismatches = self._by(
             "replay_mismatches",
-            "replayed samples that differ from the log in score or threshold, by whether another version logged them",
+            "replayed samples whose score or threshold differs from the log, by whether another version logged them",
             "reason",
             MISMATCHES,
         )
         self.streams_rebuilt = self._counter(
-            "streams_rebuilt", "streams whose snapshot could not be read and that were rebuilt from their logs"
+            "streams_rebuilt", "streams rebuilt from their logs because their snapshot could not be read"
         )
         self.damaged_streams = self._gauge(
-            "damaged_streams", "streams that this worker found damaged, until they are repaired or deleted"
+            "damaged_streams", "streams that this worker found damaged and that nobody has repaired or deleted yet"
         )
         self.mismatched_streams = self._gauge(
-            "mismatched_streams", "streams whose replay differed from their logs, until somebody accepts it"
+            "mismatched_streams", "streams whose replay differed from the log and that nobody has accepted yet"
         )
         self.setbacks = self._counter(
-            "store_setbacks", "streams that the store gave back older than it had acknowledged"
+            "store_setbacks", "streams that came back from the store older than the store had acknowledged"
         )
         self.store_errors = self._by(
-            "store_errors", "requests that failed on the store, by reason", "reason", STORE_ERRORS
+            "store_errors", "requests that failed because of the store, by reason", "reason", STORE_ERRORS
         )
 
-        text = "writes of streams that the store refused, whoever asked for them, by cause"
+        text = "writes of streams that the store refused, by requests and by the service itself, by cause"
         self.refused_writes = self._by("store_refused_writes", text, "cause", WRITE_REFUSALS)
-        self._store_used = self._gauge("store_used_bytes", "what is used of the store's disk or of Redis' memory")
-        self._store_limit = self._gauge("store_limit_bytes", "how much of it there is; 0 if no limit is known")
+        self._store_used = self._gauge(
+            "store_used_bytes", "used bytes of the disk of the SQLite file, or of the memory of Redis"
+        )
+        self._store_limit = self._gauge("store_limit_bytes", "size of that disk or memory; 0 if no limit is known")
         self._store_database = self._gauge("store_database_bytes", "size of the SQLite database")
         self._store_wal = self._gauge("store_wal_bytes", "size of SQLite's write-ahead file")
 
     def _watch_streams(self) -> None:
-        self.streams_opened = self._counter("streams_opened", "streams brought into memory")
+        self.streams_opened = self._counter("streams_opened", "streams loaded into memory")
         self.streams_closed = self._by(
-            "streams_closed", "streams closed to make room, or because nobody asked for them", "reason", CLOSINGS
+            "streams_closed", "streams closed to make room, or because nobody used them", "reason", CLOSINGS
         )
         self.streams_deleted = self._by(
-            "streams_deleted", "streams deleted, by request or since they were silent for so long", "reason", DELETIONS
+            "streams_deleted",
+            "streams deleted on request, or because they were silent for too long",
+            "reason",
+            DELETIONS,
         )
         self.silent_trims = self._counter(
             "silent_trims", "logs of silent streams that were trimmed because of their age"
@@ -146,16 +152,16 @@ class Metrics:
         self.open_streams = self._gauge("open_streams", "streams in memory")
         self.open_stream_bytes = self._gauge("open_stream_bytes", "memory that the open streams take")
         self.memory_budget = self._gauge("memory_budget_bytes", "memory that the open streams may take")
-        self.watchers = self._gauge("watchers", "event streams that are being sent")
+        self.watchers = self._gauge("watchers", "event streams that this worker is sending")
         self.leases_held = self._gauge(
-            "leases_held", "streams that this worker has leased; 0 on a store of one process"
+            "leases_held", "streams that this worker holds a lease of; 0 if the store serves only one process"
         )
-        text = "leases got, given back, lost to another worker, refused since it holds them, or handed over to it"
+        text = "leases acquired, released, lost to another worker, refused because another holds them, or handed over"
         self.lease_changes = self._by("lease_changes", text, "change", LEASE_CHANGES)
 
     def _watch_keys(self) -> None:
-        self.keys = self._gauge("api_keys", "entries of API keys that are good, of ITAN_API_KEYS and of the file")
-        text = "1 while the file of ITAN_API_KEYS_FILE cannot be read, so that the keys of before stay good"
+        self.keys = self._gauge("api_keys", "valid API keys in ITAN_API_KEYS and in the file of ITAN_API_KEYS_FILE")
+        text = "1 while the file of ITAN_API_KEYS_FILE cannot be read; the earlier keys stay valid"
         self.keys_file_broken = self._gauge("api_keys_file_broken", text)
         self.refusals = RefusalsCollector()
         self.registry.register(self.refusals)

@@ -16,7 +16,7 @@ from app.metrics.view import EVERYTHING
 
 
 class StreamsCollector(Collector):
-    """Tells of all streams together; by name, of those in `watched` and of the `top` others flagged most often."""
+    """Sums up all streams; names those in `watched` and the `top` others flagged most often."""
 
     def __init__(self, watched: Iterable[str], top: int) -> None:
         self.watched = frozenset(watched)
@@ -29,13 +29,13 @@ class StreamsCollector(Collector):
         shown = self._shown(written)
         yield from together(written)
         yield from by_stream(shown)
-        text = "streams written here that are not shown by name"
+        text = "streams of this worker that are not shown by name"
         yield GaugeMetricFamily("itan_hidden_streams", text, len(written) - len(shown))
-        text = "streams of ITAN_METRICS_STREAMS that this reader's key does not show, so that no alert watches them"
+        text = "streams of ITAN_METRICS_STREAMS that this reader's key may not see, so no alert watches them"
         hidden = sum(not self.view.shows(stream) for stream in self.watched)
         yield GaugeMetricFamily("itan_hidden_watched_streams", text, hidden)
         yield self._silence()
-        text = "commands sent to the store once more, after a failure"
+        text = "commands repeated to the store after a failure"
         yield CounterMetricFamily("itan_store_retries", text, self.source.store_retries())
 
     def _shown(self, written: list[StreamFigures]) -> list[StreamFigures]:
@@ -46,7 +46,7 @@ class StreamsCollector(Collector):
 
     def _silence(self) -> Metric:
         text = (
-            "time since this worker got a sample of a stream of ITAN_METRICS_STREAMS; since its start, if it got none"
+            "time since this worker got a sample of a stream of ITAN_METRICS_STREAMS, or since its start if it got none"
         )
         metric = GaugeMetricFamily("itan_watched_stream_silent_seconds", text, labels=["stream"])
         for stream in sorted(filter(self.view.shows, self.watched)):

@@ -17,7 +17,7 @@ def median(values: Sequence[float]) -> float:
 
 
 class Together(NamedTuple):
-    """A gauge made of one figure of every stream, by default their sum; else it may be unknown, of one or of all."""
+    """A gauge made from one figure of every stream: their sum by default; otherwise the figure may be unknown."""
 
     name: str
     text: str
@@ -26,26 +26,26 @@ class Together(NamedTuple):
 
 
 GAUGES: Final = (
-    Together("warming_up_streams", "streams whose warm-up is not over", "is_warming_up"),
+    Together("warming_up_streams", "streams that are still warming up", "is_warming_up"),
     Together("nodes", "nodes of the models", "nodes"),
     Together("threshold_nats", "median threshold of the streams", "threshold", median),
     Together(
         "log_loss_nats",
-        "median, over streams, of the mean of the last 100 scores or so; none counts beyond its threshold + 20 nats",
+        "median, over streams, of the mean of about the last 100 scores; a score counts at most threshold + 20 nats",
         "log_loss",
         median,
     ),
     Together(
         "log_loss_rise_nats",
-        "how far that mean lies above the usual one of the last hour or so, in the stream where it lies highest",
+        "how far that mean is above its usual value of about the last hour, in the stream where it has risen most",
         "log_loss_rise",
         max,
     ),
-    Together("cost", "cost of the wrong decisions that labels have shown", "cost"),
+    Together("cost", "cost of the decisions that labels have shown to be wrong", "cost"),
     Together("best_fixed_cost", "what the best fixed thresholds would have cost", "best_fixed_cost"),
     Together("snapshot_bytes", "size of the last snapshots", "snapshot_bytes"),
     Together("log_samples", "samples in the logs that can still be labelled", "log_samples"),
-    Together("unsaved_events", "logged events that no snapshot holds: a restart replays them", "unsaved_events"),
+    Together("unsaved_events", "logged events that are in no snapshot: a restart replays them", "unsaved_events"),
 )
 
 
@@ -58,4 +58,4 @@ def together(streams: Sequence[StreamFigures]) -> Iterable[Metric]:
         else:
             known = [value for value in values if value is not None]
             value = float(join(known)) if known else None
-        yield GaugeMetricFamily(f"itan_{name}", f"of all streams written here: {text}", value)
+        yield GaugeMetricFamily(f"itan_{name}", f"all streams of this worker: {text}", value)

@@ -9,15 +9,15 @@ import prometheus_client
 
 PAUSE_SECONDS: Final = 60.0
 REASONS: Final = {
-    "invalid": "what came was not HTTP",
+    "invalid": "a client did not send HTTP",
     "head": "the head of a request was too long",
-    "slow_head": "the head of a request did not come (ITAN_HEAD_SECONDS)",
-    "slow_body": "the body of a request did not come (ITAN_STALL_SECONDS)",
-    "unread": "an answer was not read (ITAN_STALL_SECONDS)",
-    "room": "there are as many as may be (ITAN_MAX_CONNECTIONS); those that waited longest made room",
-    "full": "there are as many as may be (ITAN_MAX_CONNECTIONS), all with requests; only probes get an answer",
-    "bodies": "bodies of requests took all memory for them (ITAN_BODY_BUDGET_MB)",
-    "files": "the process has as many open files as it may have (ulimit -n)",
+    "slow_head": "the head of a request arrived too slowly (ITAN_HEAD_SECONDS)",
+    "slow_body": "the body of a request arrived too slowly (ITAN_STALL_SECONDS)",
+    "unread": "an answer was read too slowly (ITAN_STALL_SECONDS)",
+    "room": "there are too many (ITAN_MAX_CONNECTIONS); the connections that were idle longest made room",
+    "full": "there are too many (ITAN_MAX_CONNECTIONS), and all have requests; only probes get an answer",
+    "bodies": "request bodies took all their memory (ITAN_BODY_BUDGET_MB)",
+    "files": "the process may not open more files (ulimit -n)",
 }
 """For the log, where the end of an idle connection is not worth a line."""
 WARNINGS: Final = frozenset(("room", "full", "bodies", "files"))
@@ -51,4 +51,4 @@ class Closings:
             return
         self._told_at[reason] = now
         level = logging.WARNING if reason in WARNINGS else logging.INFO
-        logger.log(level, "connections closed: %d, since %s", self._untold.pop(reason), REASONS[reason])
+        logger.log(level, "closed %d connections: %s", self._untold.pop(reason), REASONS[reason])

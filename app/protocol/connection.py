@@ -130,7 +130,7 @@ class Connection(HttpToolsProtocol):
         if isinstance(cause, Refused):
             return cause
         if self._stage is not BODY and data[:2] == TLS_HANDSHAKE:
-            return InvalidHttp("it looks like TLS, and only plain HTTP is spoken here")
+            return InvalidHttp("it looks like TLS, but the service speaks only plain HTTP")
         if cause is None:
             return InvalidHttp(str(error))
         if not isinstance(cause, ODD_TARGETS):
@@ -163,14 +163,14 @@ class Connection(HttpToolsProtocol):
         if name == b"expect":
             self.expect_100_continue = value.lower() == b"100-continue"
         elif any(name == other for other, _ in self.headers):
-            raise InvalidHttp(f"its header {name.decode()} stands twice")
+            raise InvalidHttp(f"its header {name.decode()} occurs twice")
         elif name == b"transfer-encoding" and value.lower() != b"chunked":
-            raise InvalidHttp("of all transfer encodings only chunked is read")
+            raise InvalidHttp("the only transfer encoding that the service reads is chunked")
 
     def on_headers_complete(self) -> None:
         is_leaving = self.parser.should_upgrade()
         if is_leaving and any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers):
-            raise InvalidHttp("a body cannot come with an upgrade: leave out the header Upgrade")
+            raise InvalidHttp("a request with a body cannot be an upgrade: leave out the header Upgrade")
         if self.is_spare and self.url.partition(b"?")[0] not in PROBES:
             raise TooManyConnections(self._connections.limits.connections)
         super().on_headers_complete()

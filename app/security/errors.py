@@ -39,7 +39,9 @@ class Forbidden(Exception):
     """A good key that may not do this."""
 
     def __init__(self, scope: str, stream: str | None) -> None:
-        super().__init__(f"the key lacks scope {scope!r}" + ("" if stream is None else f" on stream {stream!r}"))
+        super().__init__(
+            f"the key does not have the scope {scope!r}" + ("" if stream is None else f" on stream {stream!r}")
+        )
 
 
 class RateLimited(Exception):
@@ -49,7 +51,7 @@ class RateLimited(Exception):
         self.limit_name, self.key, self.cost, self.seconds = limit_name, str(key), cost, seconds
         self.limit = f"at most {rate} (limit of key {self.key!r})"
         wait = max(1, math.ceil(seconds))
-        super().__init__(f"{cost} more {limit_name} are too many for now: {self.limit}; try again in {wait} s")
+        super().__init__(f"{cost} more {limit_name} are too many now: {self.limit}; try again in {wait} s")
 
 
 class BeyondRate(Exception):
@@ -58,7 +60,7 @@ class BeyondRate(Exception):
     def __init__(self, limit_name: str, key: int | str, rate: RateLimitItem, cost: int) -> None:
         self.limit_name, self.key, self.cost = limit_name, str(key), cost
         self.limit = f"at most {rate.amount} {limit_name} in one request (limit of key {self.key!r})"
-        super().__init__(f"the request holds {cost} {limit_name}, but {self.limit}")
+        super().__init__(f"{cost} {limit_name} are too many: {self.limit}")
 
 
 class KeyFull(Exception):
@@ -69,4 +71,4 @@ class KeyFull(Exception):
     def __init__(self, key: int | str, streams: str, most: int, kept: int, seconds: float) -> None:
         self.key, self.kept, self.seconds = str(key), kept, max(1.0, seconds)
         self.limit = f"at most {most} bytes of {streams} (limit of key {self.key!r})"
-        super().__init__(f"{kept} bytes are kept of {streams}, but {self.limit}")
+        super().__init__(f"{kept} bytes in {streams} are too many: {self.limit}")

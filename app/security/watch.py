@@ -10,7 +10,7 @@ from app.security.file import KeyFile
 from app.security.ring import KeyRing
 
 LOOK_SECONDS = 2.0
-KEPT = "the file of ITAN_API_KEYS_FILE cannot be read any more: the keys that it held before stay good (see the log)"
+KEPT = "the file of ITAN_API_KEYS_FILE cannot be read: its earlier keys stay valid (see the log)"
 
 logger = logging.getLogger(__name__)
 
@@ -49,10 +49,10 @@ class KeyWatch:
         try:
             await asyncio.to_thread(lambda: self._ring.take(self._file.read()))
         except InvalidKeys as error:
-            logger.error("the keys of before stay good: %s", error)
+            logger.error("the earlier keys stay valid: %s", error)
             self._tell(is_broken=True)
         else:
-            logger.info("read %d keys anew", len(self._ring.grants))
+            logger.info("read %d keys again", len(self._ring.grants))
             self._tell(is_broken=False)
 
     def _tell(self, *, is_broken: bool) -> None:

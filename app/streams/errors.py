@@ -74,7 +74,7 @@ def more_than(limit: int, field: str, setting: str) -> TooMany:
 class IdConflict(Refused):
     """An id that was given to a sample of other values."""
 
-    LIMIT = "an id not yet given, or one sent again with the values it came with first"
+    LIMIT = "a new id, or a known one with its first values"
 
 
 class UnknownStream(LookupError):
@@ -89,7 +89,7 @@ class NotSilent(ValueError):
     """A stream that was to be deleted if it is silent has been written to meanwhile."""
 
     def __init__(self, seconds: float, needed: float) -> None:
-        super().__init__(f"the stream is silent for {seconds:.0f} s only")
+        super().__init__(f"the stream has been silent for only {seconds:.0f} s")
         self.field, self.value, self.limit = "silent_seconds", int(seconds), f"at least {needed:.0f}"
 
 
@@ -117,14 +117,14 @@ class StreamAppeared(Exception):
     """Another writer created the stream in the meantime: trying again finds it."""
 
     def __init__(self, stream: str) -> None:
-        super().__init__(f"stream {stream!r} was just created by another writer")
+        super().__init__(f"stream {stream!r} has just been created by another writer")
 
 
 class RepairLoses(Exception):
     """A repair would lose something, and nobody has said that it may."""
 
     def __init__(self, stream: str, what: str) -> None:
-        super().__init__(f"a repair of stream {stream!r} loses {what}; lossy=true lets it")
+        super().__init__(f"a repair of stream {stream!r} loses {what}; lossy=true allows that")
         self.stream = stream
 
 
@@ -132,19 +132,19 @@ class ReplayMismatch(Exception):
     """A replayed sample got another score or threshold than was logged for it, and the operator wants none of that."""
 
     def __init__(self, stream: str, what: str) -> None:
-        super().__init__(f"stream {stream!r}: {what}; ITAN_STRICT_REPLAY=false lets it go on")
+        super().__init__(f"stream {stream!r}: {what}; with ITAN_STRICT_REPLAY=false the stream is served anyway")
         self.stream = stream
 
 
 class TooManyWatchers(Exception):
-    """As many watch already as may."""
+    """Too many clients are watching."""
 
     limit_name = "max_watchers"
 
     def __init__(self, most: int, by: str = "ITAN_MAX_WATCHERS", key: str | None = None) -> None:
         self.most, self.key = most, key
-        self.limit = f"fewer than {most} who watch already ({by})"
-        super().__init__(f"{most} watch already, which is the most ({by})")
+        self.limit = f"fewer than {most} watchers ({by})"
+        super().__init__(f"{most} clients are watching already, which is the limit ({by})")
 
 
 class TooManyWatchersOfKey(TooManyWatchers):

@@ -204,7 +204,7 @@ def test_all_that_is_said_on_stderr_is_json(flags: tuple[str, ...]) -> None:
         lines = [json.loads(line) for line in process.stderr]
     assert all(line["worker"] == "w1" for line in lines)
     events = [line["event"] for line in lines]
-    assert "connections closed: 1, since what came was not HTTP" in events
+    assert "closed 1 connections: a client did not send HTTP" in events
     assert events.count("request") == len(flags) // 2
     assert not [line for line in lines if line.get("logger") == "py.warnings"]
 

@@ -21,7 +21,7 @@ PAGES = {
 }
 README = PAGES[ROOT / "README.md"]
 EXAMPLES = re.findall(r"^```sh\n(.*?)^```", "".join(PAGES.values()), re.MULTILINE | re.DOTALL)
-ANSWER = re.search(r"^```json\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+FIRST_ANSWER, ANSWER = map(json.loads, re.findall(r"^```json\n(.*?)^```", README, re.MULTILINE | re.DOTALL)[:2])
 ADDRESS = "localhost:8000"
 
 
@@ -46,10 +46,13 @@ def test_the_examples_run_in_order(tmp_path: Path) -> None:
             done = subprocess.run(["bash", "-c", strict], cwd=tmp_path, capture_output=True, timeout=60)
             assert done.returncode == 0, (command, done.stdout, done.stderr)
             answers.append(done.stdout.decode())
-    assert ANSWER is not None
-    assert json.loads(answers[0]) == json.loads(ANSWER[1])
-    assert json.loads(answers[1])["outcomes"]["applied"] == 2
-    assert json.loads(answers[2])["samples_needed"] == 30
+    first = json.loads(answers[1])
+    assert first["score"] == pytest.approx(FIRST_ANSWER["score"], abs=0.05)
+    assert first["threshold"] == pytest.approx(FIRST_ANSWER["threshold"], abs=0.05)
+    assert first | {"score": 0, "threshold": 0} == FIRST_ANSWER | {"score": 0, "threshold": 0}
+    assert json.loads(answers[2]) == ANSWER
+    assert json.loads(answers[3])["outcomes"]["applied"] == 2
+    assert json.loads(answers[4])["samples_needed"] == 30
     assert "itan_samples_total" in answers[-6]
     assert "explanation_note" in answers[-5]
     assert json.loads(answers[-4])["streams"][0]["readable"]
@@ -72,13 +75,15 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_every_setting_is_listed_with_its_default() -> None:
+def test_every_setting_is_listed_with_its_default_and_meaning() -> None:
     listed = rows("Settings of the service")
     expected = {f"ITAN_{name.upper()}": field.get_default() for name, field in Settings.model_fields.items()}
     assert list(listed) == list(expected)
     for name, default in expected.items():
-        said = listed[name][0].strip("`")
-        assert said == plain(default), name
+        said, meaning = listed[name]
+        assert said.strip("`") == plain(default), name
+        described = Settings.model_fields[name.removeprefix("ITAN_").lower()].description
+        assert meaning.replace("`", "").removesuffix(" (see below)") == str(described).replace("`", ""), name
 
 
 def plain(default: object) -> str:

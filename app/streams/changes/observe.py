@@ -140,7 +140,7 @@ def matrix_of(session: Session, batch: Batch, config: DetectorConfig) -> Matrix:
 
 
 def refuse_doubled(ids: tuple[str, ...]) -> None:
-    """Raise InvalidIds for an id that stands twice in a batch."""
+    """Raise InvalidIds for an id that occurs twice in a batch."""
     given = [client_id for client_id in ids if client_id]
     if len(set(given)) < len(given):
         first: dict[str, int] = {}

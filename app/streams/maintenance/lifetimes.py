@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 from app.durations import read_duration
 
 PATTERN = re.compile(r"[A-Za-z0-9._:-]{0,128}\*?")
-FORM = "is no NAME=TIME with a time such as 90s, 12h or 30d, or 0 for never, and a name that may end in *"
+FORM = "is not NAME=TIME with a time such as 90s, 12h or 30d, or 0 for never, and a name that may end in *"
 
 
 class Lifetime(NamedTuple):

@@ -61,7 +61,7 @@ def lost(found: Survey) -> tuple[int, int] | tuple[None, None]:
 
 
 async def repair(session: Session, *, lossy: bool) -> Repaired:
-    """Bring a damaged stream into order; RepairLoses if that loses something and must not. The lock is held."""
+    """Repair a damaged stream; RepairLoses if that loses something and must not. The lock is held."""
     await session.leases.acquire(session.stream)
     found = await survey(session.store, session.stream)
     if not found.is_damaged:

@@ -142,7 +142,7 @@ def note_differences(found: Survey, differences: list[Difference]) -> None:
     if differences:
         count = sum(len(difference.logged) for difference in differences)
         last = int(differences[-1].logged.seq[-1])
-        text = f"{count} samples replay otherwise, up to {last}: {differences[0]}"
+        text = f"{count} samples replay differently, up to {last}: {differences[0]}"
         found.note("replay_differs", text, is_damage=False)
 
 
@@ -151,7 +151,7 @@ def note_marks(found: Survey, newest: StreamState) -> None:
     mismatches, rebuilt = newest.replay_mismatches, newest.rebuilt
     if mismatches:
         count = mismatches.version + mismatches.other
-        text = f"{count} samples, {mismatches.first_seq} to {mismatches.last_seq}, replayed otherwise before"
+        text = f"{count} samples, {mismatches.first_seq} to {mismatches.last_seq}, replayed differently before"
         found.note("not_accepted", f"{text}, and nobody has accepted it", is_damage=False)
     if rebuilt is not None:
         text = f"the stream was rebuilt, and nobody has accepted it: {rebuilt.reason}"

@@ -34,7 +34,7 @@ class Sweeper(Background):
             try:
                 await self.sweep()
             except StoreError as error:
-                logger.warning("silent streams were not looked through: %s", error)
+                logger.warning("could not look for silent streams: %s", error)
             await self._clock.sleep(self._settings.sweep_seconds)
 
     async def sweep(self) -> None:

@@ -293,7 +293,9 @@ class Registry:
                     await self.hand_over(stream)  # at once: others may be asked for it while this one stores the rest
         except TimeoutError:
             left = sum(session.unsaved_since is not None for session in self._sessions.values())
-            logger.warning("shutdown time is over: %d streams have no snapshot; their logs hold everything", left)
+            logger.warning(
+                "the shutdown time is over: %d streams have no new snapshot; their logs hold everything", left
+            )
             for task in self._running:
                 task.cancel()
 

@@ -45,7 +45,7 @@ async def test_a_browser_that_has_it_is_told_so(service, path):
 
 async def test_an_installation_without_it_says_so(service, tmp_path, caplog):
     service.app.state.assets = read_assets(tmp_path)
-    assert "the live page is not there" in caplog.text
+    assert "the live page is missing" in caplog.text
     for path in ("/", "/docs"):
         problem = await service.refused("GET", path, 404, "not_found")
         assert "not built" in problem["detail"]

@@ -48,7 +48,7 @@ async def test_harmless_kinds_are_taken(service, media, body):
             {"Content-Type": "application/json", "Content-Encoding": "gzip"},
             b"\x1f\x8b\x08",
             "content-encoding",
-            "compressed bodies are not read",
+            "does not read compressed bodies",
         ),
     ],
 )

@@ -81,7 +81,7 @@ def test_where_all_have_requests_only_probes_are_answered(small, caplog):
         told = [record for record in caplog.records if "ITAN_MAX_CONNECTIONS" in record.message]
         assert [record.levelno for record in told] == [logging.WARNING]
         small.advance(61)
-        assert len([record for record in caplog.records if "connections closed: 10" in record.message]) == 1
+        assert len([record for record in caplog.records if "closed 10 connections" in record.message]) == 1
     wait_until(lambda: len(small.connections) == 0)
     assert statuses(small.exchange(head("GET /streams", "Connection: close"))) == [200]
 
