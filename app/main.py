@@ -21,8 +21,7 @@ from app.build import installed_version
 from app.metrics import Metrics
 from app.security import KeptBytes, KeyFile, KeyRing, KeyWatch, Quotas
 from app.settings import Settings
-from app.storage import open_store
-from app.storage.base import Store
+from app.storage import Store, open_store
 from app.streams.maintenance.sweeper import Sweeper
 from app.streams.open.clock import Clock
 from app.streams.open.registry import Registry
@@ -42,7 +41,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     metrics = Metrics(installed_version(), watched=settings.watched_streams, top=settings.metrics_top_streams)
     key_watch = watch_of(settings, keys, clock, metrics)
     store = store or open_store(settings.store, settings.durability)
-    store.refused.tell = lambda cause: metrics.refused_writes[cause].inc()
+    store.write_refusals.on_refusal = lambda cause: metrics.refused_writes[cause].inc()
     registry = Registry(store, settings, clock, metrics)
     quotas, kept = Quotas(store.windows, clock.monotonic), KeptBytes(store, clock.monotonic)
     service = Service(settings, keys, key_watch, quotas, kept, store, registry, metrics)

@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.hosts import ANY, Hosts
 from app.logs.choices import LogFormat, LogLevel
-from app.storage.base import Durability
+from app.storage import Durability
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -16,7 +16,7 @@ from app.api.streams import PATH
 from app.security import Grant
 from app.security import Scope as KeyScope
 from app.settings import Settings
-from app.storage.base import MAX_SEQ, Position
+from app.storage import MAX_SEQ, Position
 from app.streams.errors import Stopping
 from app.streams.ids import checked_stream_id
 from app.streams.open.listeners import NO_SHARE, Share

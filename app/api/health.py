@@ -13,7 +13,7 @@ from app.api.service import Service, service_of
 from app.metrics import EVERYTHING, NO_NAMES, View
 from app.security import Forbidden, Grant, Scope
 from app.settings import WithoutKey
-from app.storage.base import Cause, Store, StoreUnavailable
+from app.storage import Cause, Store, StoreUnavailable
 
 CHECK_SECONDS = 2.0
 MEASURE_SECONDS = 0.5
@@ -53,7 +53,7 @@ async def health_of(store: Store) -> Health:
     except StoreUnavailable as error:
         status = "unready" if error.cause is Cause.REPLACED else "ready"
         return Health(status, "unavailable", error.reason)
-    refusal = store.refused.lately()
+    refusal = store.write_refusals.recent()
     return Health("ready", "refusing" if refusal else "available", refusal, warnings=warnings)
 
 
@@ -63,7 +63,7 @@ async def get_metrics(request: Request) -> Response:
     service.keys.refuse_other_host(request)
     with suppress(StoreUnavailable, TimeoutError):  # what was measured last is told
         async with asyncio.timeout(MEASURE_SECONDS):
-            service.metrics.note_room(await service.store.room())
+            service.metrics.note_usage(await service.store.usage())
     return Response(service.metrics.text(view_of(service, request)), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 

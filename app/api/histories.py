@@ -11,7 +11,7 @@ from app.api.routing import JSON, Answer, Operation, Parameters, Route, answer, 
 from app.api.service import permitted_path_stream, service_of
 from app.api.streams import PATH
 from app.security import Scope
-from app.storage.base import MAX_SEQ
+from app.storage import MAX_SEQ
 from app.streams.changes.samples import feature_names
 from app.streams.views.columns import Columns
 from app.streams.views.history import history, look

@@ -18,7 +18,7 @@ from app.api.service import service_of
 from app.hosts import UnknownHost
 from app.logs.context import note
 from app.security import BeyondRate, CrossSite, CsrfTokenNeeded, Forbidden, KeyFull, RateLimited, Unauthenticated
-from app.storage.base import (
+from app.storage import (
     Fenced,
     LeaseHeld,
     StaleWriter,

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from app.storage.base import MAX_SEQ
+from app.storage import MAX_SEQ
 from app.streams.errors import Refused
 from app.streams.ids import NOT_DOTS, PATTERN, checked_stream_id
 

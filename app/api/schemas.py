@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from app.storage.base import MAX_SEQ
+from app.storage import MAX_SEQ
 from app.streams.faults import Scalar
 from app.streams.maintenance.repair import Checked, Repaired
 from app.streams.open.marks import Mismatches, Rebuilt

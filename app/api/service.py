@@ -8,7 +8,7 @@ from starlette.requests import Request
 from app.metrics import Metrics
 from app.security import KeptBytes, KeyRing, KeyWatch, Quotas, Scope
 from app.settings import Settings
-from app.storage.base import Store
+from app.storage import Store
 from app.streams.ids import checked_stream_id
 from app.streams.open.registry import Registry
 from app.streams.views.grids import Grids

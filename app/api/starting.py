@@ -5,7 +5,7 @@ import logging
 from contextlib import suppress
 
 from app.api.service import Service
-from app.storage.base import StoreError, StoreUnavailable
+from app.storage import StoreError, StoreUnavailable
 from app.streams.open.clock import Clock
 
 PAUSE_SECONDS = 1.0

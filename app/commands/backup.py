@@ -84,7 +84,7 @@ async def put_back(source: Path, url: str, *, is_forced: bool, is_trial: bool, i
 def reader_of(source: Path, *, is_incomplete: bool) -> "SqliteReader":
     """Tell a backup from the file of a store."""
     from app.storage.sqlite import SqliteReader
-    from app.storage.sqlite_backup import BackupReader, BareReader, is_backup
+    from app.storage.sqlite.backup import BackupReader, BareReader, is_backup
 
     if is_backup(source):
         return BackupReader(source)
@@ -133,7 +133,7 @@ def counted(tally: "Tally") -> str:
 
 def run(work: "Coroutine[Any, Any, T]") -> T:
     """Run to the end, or say in one line why not."""
-    from app.storage.base import StoreError
+    from app.storage import StoreError
     from app.streams.maintenance.backups import BackupRefused
 
     try:

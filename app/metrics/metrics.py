@@ -23,7 +23,7 @@ from app.metrics.known import (
     WRITE_REFUSALS,
 )
 from app.metrics.refusals import RefusalsCollector
-from app.metrics.source import Connected, Room, Source
+from app.metrics.source import Connected, Source, Usage
 from app.metrics.streams import StreamsCollector
 from app.metrics.view import EVERYTHING, View
 
@@ -220,12 +220,12 @@ class Metrics:
         self.snapshot_due.set(snapshot_due_seconds)
         self._streams.source = source
 
-    def note_room(self, room: Room) -> None:
+    def note_usage(self, usage: Usage) -> None:
         """Note how full the store is."""
-        self._store_used.set(room.used_bytes)
-        self._store_limit.set(room.limit_bytes)
-        self._store_database.set(room.database_bytes)
-        self._store_wal.set(room.wal_bytes)
+        self._store_used.set(usage.used_bytes)
+        self._store_limit.set(usage.limit_bytes)
+        self._store_database.set(usage.database_bytes)
+        self._store_wal.set(usage.wal_bytes)
 
     def watch_connections(self, connections: Connected, most: int, body_budget_bytes: float) -> None:
         """Read this at each scrape."""

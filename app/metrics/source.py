@@ -39,7 +39,7 @@ class Source(Protocol):
         """Give the time since this worker got a stream's last sample; since its start, if it got none."""
 
 
-class Room(Protocol):
+class Usage(Protocol):
     """How full a store is."""
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.security.errors import KeyFull
 from app.security.grants import Grant
-from app.storage.base import Store, StoreCorrupt, StoreError, StreamNotFound
+from app.storage import Store, StoreCorrupt, StoreError, StreamNotFound
 
 MEASURED_SECONDS = 60.0
 SHARE = 100

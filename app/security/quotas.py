@@ -10,7 +10,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from app.security.errors import BeyondRate, RateLimited
 from app.security.grants import Grant
-from app.storage.base import StoreUnavailable
+from app.storage import StoreUnavailable
 
 BLIND_SECONDS = 5.0
 MARGIN_SECONDS = 0.001

@@ -1,4 +1,4 @@
-"""A store in memory: it defines what the others do, and serves tests."""
+"""A store in memory: the reference for the others, and for tests."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -8,36 +8,27 @@ from time import monotonic
 
 from limits.aio.storage import MemoryStorage
 
-from app.storage.base import (
-    NO_BOUNDS,
-    NO_LABELS,
-    Bound,
+from app.storage.bounds import NO_BOUNDS, Bound
+from app.storage.errors import Fenced, LeaseHeld, StaleWriter, StreamNotFound, TooManyStreams
+from app.storage.interface import NO_LABELS, Remains, Silence, StreamSize
+from app.storage.log import (
     Entry,
-    Fenced,
-    LeaseHeld,
     Position,
-    Remains,
-    Silence,
     Snapshot,
-    StaleWriter,
-    StreamNotFound,
-    StreamSize,
-    TooManyStreams,
     base_is_due,
     check_append,
     check_position,
     check_replace,
-    collect_batches,
     last_trimmable,
-    possible_seqs,
-    take_page,
 )
-from app.storage.room import RefusedWrites, Room
+from app.storage.pages import collect_batches, possible_seqs, take_page
+from app.storage.usage import Usage
+from app.storage.write_refusals import WriteRefusals
 
 
 @dataclass(slots=True)
 class StoredStream:
-    """All that is kept of one stream."""
+    """Everything kept of one stream."""
 
     snapshot: Snapshot
     head: Position
@@ -58,7 +49,7 @@ class StoredStream:
         return next((entry for entry in later if entry.first_seq is not None), None)
 
     def trim(self, last: Position) -> None:
-        """Drop the entries up to a position, with what was known by them."""
+        """Drop the entries up to a position, with their ids and labels."""
         dropped = self.log[: self.count_until(last)]
         del self.log[: len(dropped)]
         for entry in dropped:
@@ -91,21 +82,21 @@ class MemoryStore:
     def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
         self._monotonic = monotonic
         self.windows = MemoryStorage()
-        self.refused = RefusedWrites()
+        self.write_refusals = WriteRefusals()
         self._streams: dict[str, StoredStream] = {}
         self._leases: dict[str, StoredLease] = {}
         self._wanted: dict[str, set[str]] = {}
         self._tokens = count(1)
 
     async def open(self) -> None:
-        """Nothing to take."""
+        """Do nothing."""
 
     async def close(self) -> None:
-        """Nothing to give back: what was stored stays until the object goes."""
+        """Do nothing: the streams stay until the object is gone."""
 
-    async def room(self) -> Room:
-        """Know no limit."""
-        return Room()
+    async def usage(self) -> Usage:
+        """Give no figures: no limit is known."""
+        return Usage()
 
     async def check(self) -> list[str]:
         """Warn that nothing outlives the process."""
@@ -131,7 +122,7 @@ class MemoryStore:
         return self._wanted.pop(owner, set())
 
     async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
-        """Let leases end later."""
+        """Extend leases."""
         kept = {stream: token for stream, token in tokens.items() if self._is_kept(stream, token)}
         ends = self._monotonic() + seconds
         for stream, token in kept.items():
@@ -146,19 +137,19 @@ class MemoryStore:
                 del self._leases[stream]
 
     def _is_kept(self, stream: str, token: int) -> bool:
-        """Tell whether nobody has taken a lease since, be it ended or not."""
+        """Tell whether nobody else has taken the lease since, even if it has ended."""
         lease, stored = self._leases.get(stream), self._streams.get(stream)
         return lease.token == token if lease else stored is not None and stored.fence == token
 
     def _lease(self, stream: str) -> StoredLease | None:
-        """Give the lease that stands now."""
+        """Give the lease if it has not ended."""
         lease = self._leases.get(stream)
         return lease if lease is not None and lease.ends > self._monotonic() else None
 
     async def create(
         self, stream: str, snapshot: Snapshot, token: int = 0, bounds: Sequence[Bound] = NO_BOUNDS
     ) -> bool:
-        """Begin a stream."""
+        """Create a stream."""
         check_position(snapshot.position)
         if stream in self._streams:
             return False
@@ -209,7 +200,7 @@ class MemoryStore:
         stored.trim(last)
 
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
-        """Go on from a foreign state."""
+        """Replace the stream's state."""
         check_replace(after, snapshot)
         stored = self._get_for(stream, token)
         if stored.head != after:
@@ -219,7 +210,7 @@ class MemoryStore:
         self._put(stream, snapshot, stored.fence)
 
     async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
-        """Stand at a snapshot, whatever is there."""
+        """Start at a snapshot, whatever is there."""
         check_position(snapshot.position)
         if stream in self._streams:
             self._get_for(stream, token)
@@ -259,7 +250,7 @@ class MemoryStore:
         return {seq: known[seq] for seq in possible_seqs(seqs) if seq in known}
 
     async def delete(self, stream: str, token: int = 0) -> bool:
-        """Forget a stream."""
+        """Delete a stream."""
         if stream in self._streams:
             self._get_for(stream, token)
             self._leases.pop(stream, None)
@@ -270,7 +261,7 @@ class MemoryStore:
         return sorted(name for name in self._streams if name > after)[:limit]
 
     async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
-        """Say how long streams are silent."""
+        """Say how long streams have been silent."""
         now, known = self._monotonic(), {name: self._streams[name] for name in streams if name in self._streams}
         return {name: Silence(now - stored.changed_at, len(stored.log)) for name, stored in known.items()}
 
@@ -287,7 +278,7 @@ class MemoryStore:
         return self._streams[stream]
 
     def _get_for(self, stream: str, token: int) -> StoredStream:
-        """Give a stream to a writer, unless a later one has come."""
+        """Give a stream to a writer; Fenced if a newer writer has come."""
         stored = self._get(stream)
         if token < stored.fence:
             raise Fenced(stream, token, stored.fence)

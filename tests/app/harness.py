@@ -44,7 +44,7 @@ class DisturbedStore:
     def __init__(self, store: Any) -> None:
         self.store = store
         self.is_exclusive, self.retries, self.windows = store.is_exclusive, store.retries, store.windows
-        self.refused = store.refused
+        self.write_refusals = store.write_refusals
         self.before: dict[str, Callable[[], Awaitable[None]]] = {}
         self.after: dict[str, Callable[[], Awaitable[None]]] = {}
 

@@ -15,12 +15,11 @@ from app.metrics import (
     STORE_ERRORS,
     WRITE_REFUSALS,
 )
-from app.storage import open_store
-from app.storage.base import Cause, Entry, Position, StoreUnavailable
+from app.storage import Cause, Entry, Position, StoreUnavailable, open_store
 from app.storage.memory import MemoryStore
 from app.streams.changes.feedback import OUTCOMES
 from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
-from tests.processes import find_free_port
+from tests.servers import RedisServer, find_valkey
 
 LINES = 1_200
 SERIES_OF_A_STREAM = 14  # before it is ready; nothing of its scores is known then
@@ -265,18 +264,19 @@ async def test_changes_of_leases_are_counted():
         assert await a.metric("itan_leases_held") == 0
 
 
-async def test_commands_sent_once_more_to_a_store_are_counted():
-    store = open_store(f"redis://127.0.0.1:{find_free_port()}")
-    with pytest.raises(StoreUnavailable):
-        await store.open()
-    of_others, store._unopened = store.retries, None
-    with pytest.raises(StoreUnavailable):
-        await store.append("s", Position(0, 0), Entry(Position(1, 0), b"", 1))
-    assert store.retries > of_others > 0
-    async with Service(DisturbedStore(MemoryStore())) as service:
-        service.registry._store.retries = store.retries
-        assert await service.metric("itan_store_retries_total") == store.retries
-    await store.close()
+async def test_commands_sent_again_to_a_store_are_counted(tmp_path):
+    server = RedisServer(find_valkey(), tmp_path)
+    server.start()
+    store = open_store(server.url)
+    async with Service(store) as service:
+        assert await service.metric("itan_store_retries_total") == 0
+        server.kill()
+        with pytest.raises(StoreUnavailable):
+            await store.append("s", Position(0, 0), Entry(Position(1, 0), b"", 1))
+        of_appends = await service.metric("itan_store_retries_total")
+        with pytest.raises(StoreUnavailable):
+            await store.entries("s", Position(0, 0), 1)
+        assert await service.metric("itan_store_retries_total") > of_appends > 0
 
 
 async def test_what_was_set_is_told_beside_what_is():

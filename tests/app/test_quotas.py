@@ -18,7 +18,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from app.security.grants import digest_of
 from app.security.quotas import wait_seconds
-from app.storage.base import StoreUnavailable, StreamNotFound
+from app.storage import StoreUnavailable, StreamNotFound
 from app.storage.memory import MemoryStore
 from app.streams.changes import observe as module
 from tests.app.harness import NOW, DisturbedStore, FakeClock, Service, blobs, raising

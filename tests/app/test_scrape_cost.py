@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from app.metrics import Metrics
-from app.storage.base import Position
+from app.storage import Position
 from app.streams.open.state import new_state
 from core import Detector, DetectorConfig
 from tests.app.harness import Service, blobs

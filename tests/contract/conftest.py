@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.storage import open_store
-from app.storage.base import Store
+from app.storage import Store, open_store
 from tests.servers import PROGRAMS, ClusterServers, RedisServer, WatchedServers, find_valkey
 
 Servers = RedisServer | WatchedServers | ClusterServers

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from app.storage.base import StoreUnavailable
+from app.storage import StoreUnavailable
 from app.storage.sqlite import SqliteStore
 
 

@@ -3,8 +3,7 @@
 import asyncio
 import sys
 
-from app.storage import open_store
-from app.storage.base import Entry, Position, Snapshot
+from app.storage import Entry, Position, Snapshot, open_store
 
 
 async def write(url: str) -> None:

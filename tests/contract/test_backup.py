@@ -9,11 +9,10 @@ import pytest
 
 from app.commands.backup import back_up as back_up_url
 from app.commands.backup import put_back
-from app.storage import open_store
-from app.storage.base import START, Entry, LeaseHeld, Position, Snapshot, Store, StoreCorrupt, StoreError
+from app.storage import START, Entry, LeaseHeld, Position, Snapshot, Store, StoreCorrupt, StoreError, open_store
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
-from app.storage.sqlite_backup import BackupReader
+from app.storage.sqlite.backup import BackupReader
 from app.streams.maintenance import backups
 from app.streams.maintenance.copies import PAGE_ENTRIES, UNFINISHED, copy, digest
 from tests.app.harness import DisturbedStore, Service, blobs

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.storage import open_store
-from app.storage.base import Durability, Entry, Position, Snapshot, StoreUnavailable
+from app.storage import Durability, Entry, Position, Snapshot, StoreUnavailable, open_store
 from tests.servers import ClusterServers, RedisServer, WatchedServers, find_redis, find_valkey
 
 START = Snapshot(Position(0, 0), b"start")
@@ -129,7 +128,7 @@ async def test_a_repeated_change_is_waited_for_like_the_first(serve, tmp_path, m
     class Mark:
         hex = "the same call, sent again"
 
-    monkeypatch.setattr("app.storage.redis.uuid4", Mark)
+    monkeypatch.setattr("app.storage.redis.store.uuid4", Mark)
     running = serve(WatchedServers(find_valkey(), tmp_path, *AOF, replicas=1))
     store = open_store(running.url + SOON, REPLICAS)
     await store.open()

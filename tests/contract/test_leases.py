@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from app.storage import open_store
-from app.storage.base import Entry, Fenced, LeaseHeld, Position, Snapshot, StaleWriter, Store
+from app.storage import Entry, Fenced, LeaseHeld, Position, Snapshot, StaleWriter, Store, open_store
 from app.storage.memory import MemoryStore
 from tests.contract.conftest import KINDS
 

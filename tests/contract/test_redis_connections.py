@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.storage import open_store
-from app.storage.base import Entry, Position, Snapshot, StoreUnavailable
+from app.storage import Entry, Position, Snapshot, StoreUnavailable, open_store
 from tests.servers import RedisServer, find_free_port, find_redis, find_valkey
 
 START = Snapshot(Position(0, 0), b"start")

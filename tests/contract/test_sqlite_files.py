@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.storage import sqlite_ahead
-from app.storage.base import Cause, Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable
-from app.storage.sqlite import SqliteReader, SqliteStore
-from app.storage.sqlite_ahead import read_need, read_salt, refuse_mismatch
+from app.storage import Cause, Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable
+from app.storage.sqlite import SqliteReader, SqliteStore, wal
+from app.storage.sqlite.wal import read_record, read_salt, refuse_mismatch
 from tests.contract.test_store_sqlite import WRITER, set_pragma
 
 START = Snapshot(Position(0, 0), b"start")
@@ -176,7 +175,7 @@ async def test_a_file_that_comes_back_is_used_again(store, path):
 async def test_what_only_the_process_can_still_read_is_saved(store, path):
     for seq in range(1, 30):
         await append(store, seq)
-    assert read_need(path).is_needed
+    assert read_record(path).is_needed
     ahead_of(path).unlink()
     with pytest.raises(StoreUnavailable, match="all that was acknowledged is in the database: restart"):
         await store.check()
@@ -270,7 +269,7 @@ async def test_files_that_are_just_being_closed_are_no_mismatch(store, path, tmp
     await append(store, 1)
     bare = copy_all(path, tmp_path / "bare", "itan.db")
     await store.close()
-    monkeypatch.setattr("app.storage.sqlite_ahead.sleep", lambda _: shutil.copy(path, bare))
+    monkeypatch.setattr("app.storage.sqlite.wal.sleep", lambda _: shutil.copy(path, bare))
     refuse_mismatch(bare)
 
 
@@ -314,15 +313,15 @@ async def test_checkpoints_keep_both_files_in_step(store, path, tmp_path, monkey
         crash()
         return is_done
 
-    copy_ahead = sqlite_ahead.checkpoint
-    monkeypatch.setattr("app.storage.sqlite_watch.CHECKPOINT_BYTES", 50_000)
-    monkeypatch.setattr("app.storage.sqlite_ahead.checkpoint", checkpoint)
+    copy_ahead = wal.checkpoint
+    monkeypatch.setattr("app.storage.sqlite.watch.CHECKPOINT_BYTES", 50_000)
+    monkeypatch.setattr("app.storage.sqlite.wal.checkpoint", checkpoint)
     salt = read_salt(ahead_of(path))
     for seq in range(1, 60):
         await append(store, seq, 10_000)
         await store.check()  # waits for a checkpoint: the two files are not copied in one moment
-        assert read_need(crash()).is_needed
-    monkeypatch.setattr("app.storage.sqlite_ahead.checkpoint", copy_ahead)
+        assert read_record(crash()).is_needed
+    monkeypatch.setattr("app.storage.sqlite.wal.checkpoint", copy_ahead)
     for number, seq in enumerate(crashes, 1):
         again = SqliteStore(tmp_path / str(number) / "itan.db")
         await again.open()
@@ -330,15 +329,15 @@ async def test_checkpoints_keep_both_files_in_step(store, path, tmp_path, monkey
         await again.close()
     assert len(crashes) - 59 > 10
     assert read_salt(ahead_of(path)) - salt > 5
-    assert store.ahead_bytes() < 200_000
+    assert store.wal_bytes() < 200_000
     await store.close()
-    assert not read_need(path).is_needed
+    assert not read_record(path).is_needed
     assert not ahead_of(path).exists()
 
 
 async def test_a_full_disk_still_checkpoints(store, path, monkeypatch):
-    monkeypatch.setattr("app.storage.sqlite_watch.CHECKPOINT_BYTES", 50_000)
-    monkeypatch.setattr("app.storage.sqlite_watch.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("app.storage.sqlite.watch.CHECKPOINT_BYTES", 50_000)
+    monkeypatch.setattr("app.storage.sqlite.watch.AGAIN_SECONDS", 0.0)
     await store.create("filler", Snapshot(Position(0, 0), bytes(400_000)))
     await set_pragma(store, "max_page_count = 150")
     with pytest.raises(StoreUnavailable, match="full") as caught:
@@ -347,7 +346,7 @@ async def test_a_full_disk_still_checkpoints(store, path, monkeypatch):
     await store.delete("filler")
     await append(store, 1, 300_000)
     await store.check()  # its turn comes after the checkpoint
-    assert store.ahead_bytes() < 100_000
+    assert store.wal_bytes() < 100_000
 
 
 async def test_a_store_that_is_opened_on_a_full_disk_is_read_and_heals(store, path, monkeypatch):
@@ -360,7 +359,7 @@ async def test_a_store_that_is_opened_on_a_full_disk_is_read_and_heals(store, pa
         raise error
 
     with monkeypatch.context() as full:
-        full.setattr("app.storage.sqlite_ahead.expect_any", fail)
+        full.setattr("app.storage.sqlite.wal.record_opening", fail)
         await store.open()
         assert (await store.size("s")).log_entries == 1
         for write in (append(store, 2), store.check()):
@@ -368,7 +367,7 @@ async def test_a_store_that_is_opened_on_a_full_disk_is_read_and_heals(store, pa
                 await write
             assert caught.value.cause is Cause.FULL
     await append(store, 2)
-    assert read_need(path).is_needed
+    assert read_record(path).is_needed
     assert await store.check() == []
 
 
@@ -379,7 +378,7 @@ async def test_a_file_of_an_earlier_version_is_taken_over(store, path):
         shell.execute("DROP TABLE write_ahead")
     await store.open()
     await append(store, 2)
-    assert read_need(path).is_needed
+    assert read_record(path).is_needed
 
 
 async def test_a_reader_sees_what_a_running_store_has_acknowledged_and_leaves_no_trace(store, path):

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from app.storage.base import StoreUnavailable
-from app.storage.sqlite_worker import SqliteWorker
+from app.storage import StoreUnavailable
+from app.storage.sqlite.worker import SqliteWorker
 
 PATIENCE_SECONDS = 0.05
 

@@ -5,11 +5,9 @@ import re
 
 import pytest
 
-from app.storage import open_store
-from app.storage.base import (
+from app.storage import (
     BASE_SAMPLES,
     MAX_SEQ,
-    PAGE_BYTES,
     Bound,
     Entry,
     Position,
@@ -19,7 +17,9 @@ from app.storage.base import (
     StreamNotFound,
     StreamSize,
     TooManyStreams,
+    open_store,
 )
+from app.storage.pages import PAGE_BYTES
 from tests.contract.conftest import LASTING
 
 START = Snapshot(Position(0, 0), b"start")

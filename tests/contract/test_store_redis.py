@@ -9,8 +9,7 @@ from redis import Redis
 from redis.crc import key_slot
 from redis.exceptions import ResponseError
 
-from app.storage import open_store
-from app.storage.base import Durability, Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable
+from app.storage import Durability, Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable, open_store
 from app.storage.redis import RedisStore
 from tests.servers import PROGRAMS, ClusterServers, RedisServer, ask, on_first_node, wait_until
 
@@ -312,7 +311,7 @@ async def test_a_repeated_creation_is_known_by_its_token(redis_store, monkeypatc
     class Token:
         hex = "the same call, sent again"
 
-    monkeypatch.setattr("app.storage.redis.uuid4", Token)
+    monkeypatch.setattr("app.storage.redis.store.uuid4", Token)
     assert await redis_store.create("t", START)
     assert await redis_store.create("t", START)
     monkeypatch.undo()
@@ -320,7 +319,7 @@ async def test_a_repeated_creation_is_known_by_its_token(redis_store, monkeypatc
 
 
 async def test_server_errors_are_sorted_into_passing_and_lasting():
-    from app.storage.redis_pipe import wrap_error
+    from app.storage.redis.errors import wrap_error
 
     for words in ("BUSY Redis is busy running a script", "MISCONF errors writing to the AOF file", "TRYAGAIN later"):
         assert isinstance(wrap_error(ResponseError(words)), StoreUnavailable)

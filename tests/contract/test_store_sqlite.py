@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.storage import sqlite_verbs as verbs
-from app.storage.base import Entry, Position, Remains, Snapshot, StoreCorrupt, StoreError, StoreUnavailable, StreamSize
-from app.storage.sqlite import SqliteReader, SqliteStore
+from app.storage import Entry, Position, Remains, Snapshot, StoreCorrupt, StoreError, StoreUnavailable, StreamSize
+from app.storage.sqlite import SqliteReader, SqliteStore, schema, writes
 
 START = Snapshot(Position(0, 0), b"start")
 WRITER = Path(__file__).with_name("store_writer.py")
@@ -249,35 +248,37 @@ async def test_rows_of_a_deleted_stream_are_removed_even_after_a_crash(sqlite_st
 
 
 async def test_the_write_ahead_file_shrinks_after_a_long_reader(sqlite_store, path, monkeypatch):
-    monkeypatch.setattr("app.storage.sqlite.LONG_AHEAD_BYTES", 200_000)
-    monkeypatch.setattr("app.storage.sqlite_watch.CHECKPOINT_BYTES", 100_000)
-    monkeypatch.setattr("app.storage.sqlite_watch.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("app.storage.sqlite.store.LONG_WAL_BYTES", 200_000)
+    monkeypatch.setattr("app.storage.sqlite.watch.CHECKPOINT_BYTES", 100_000)
+    monkeypatch.setattr("app.storage.sqlite.watch.AGAIN_SECONDS", 0.0)
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM streams").fetchall()
     for seq in range(200):
         await sqlite_store.append("s", Position(seq, 0), one(seq + 1, bytes(50_000)))
-    assert sqlite_store.ahead_bytes() > 9_000_000
+    assert sqlite_store.wal_bytes() > 9_000_000
     assert "long reader" in (await sqlite_store.check())[0]
     reader.execute("ROLLBACK")
     reader.close()
     for seq in range(200, 202):
         await sqlite_store.append("s", Position(seq, 0), one(seq + 1, bytes(50_000)))
-    assert sqlite_store.ahead_bytes() <= 200_000
+    assert sqlite_store.wal_bytes() <= 200_000
     assert await sqlite_store.check() == []
 
 
 @pytest.fixture
-def verbs_on(tmp_path):
+def stored(tmp_path):
     """A bare connection with the tables, and a stream of twelve batches of a thousand samples with ids."""
     connection = sqlite3.connect(tmp_path / "bare.db", isolation_level=None)
-    connection.executescript(verbs.SCHEMA)
+    connection.executescript(schema.SCHEMA)
     connection.execute("BEGIN")
-    verbs.create(connection, "s", START)
+    writes.create(connection, "s", START)
     for last in range(1000, 13_000, 1000):
         ids = tuple(f"id {seq}" for seq in range(last - 999, last + 1))
         entry = Entry(Position(last, 0), b"body", last - 999, ids)
-        verbs.append(connection, "s", Position(last - 1000, 0), entry, dict.fromkeys(range(last - 999, last + 1), b"l"))
+        writes.append(
+            connection, "s", Position(last - 1000, 0), entry, dict.fromkeys(range(last - 999, last + 1), b"l")
+        )
     yield connection
     connection.close()
 
@@ -288,19 +289,19 @@ def count_rows(connection: sqlite3.Connection) -> tuple[int, int, int]:
     )
 
 
-def test_a_step_of_trimming_ends_with_the_entry_that_makes_it_five_thousand_samples(verbs_on):
-    verbs.save_snapshot(verbs_on, "s", Snapshot(Position(12_000, 0), b"all"), Position(12_000, 0))
-    assert verbs.trim(verbs_on, "s", Position(12_000, 0))
-    assert count_rows(verbs_on) == (7, 7000, 7000)
-    assert verbs.trim(verbs_on, "s", Position(12_000, 0))
-    assert count_rows(verbs_on) == (2, 2000, 2000)
+def test_a_step_of_trimming_ends_with_the_entry_that_makes_it_five_thousand_samples(stored):
+    writes.save_snapshot(stored, "s", Snapshot(Position(12_000, 0), b"all"), Position(12_000, 0))
+    assert writes.trim(stored, "s", Position(12_000, 0))
+    assert count_rows(stored) == (7, 7000, 7000)
+    assert writes.trim(stored, "s", Position(12_000, 0))
+    assert count_rows(stored) == (2, 2000, 2000)
 
 
-def test_a_step_of_removing_a_stream_takes_five_thousand_ids_or_labels(verbs_on):
-    verbs.delete(verbs_on, "s")
+def test_a_step_of_removing_a_stream_takes_five_thousand_ids_or_labels(stored):
+    writes.delete(stored, "s")
     steps = []
-    while verbs.purge(verbs_on):
-        steps.append(count_rows(verbs_on))
+    while writes.purge(stored):
+        steps.append(count_rows(stored))
     assert steps[:3] == [(0, 12_000, 12_000), (0, 7000, 12_000), (0, 2000, 12_000)]
     assert steps[-1] == (0, 0, 0)
 

@@ -7,7 +7,7 @@ import pytest
 from app.storage import open_store
 from app.storage.memory import MemoryStore
 from app.storage.redis import RedisStore
-from app.storage.redis_servers import read_hosts
+from app.storage.redis.urls import read_hosts
 from app.storage.sqlite import SqliteStore
 
 

@@ -9,8 +9,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from app.security import RateLimited
 from app.security.grants import Grant
 from app.security.quotas import Quotas, key_of, wait_seconds
-from app.storage import open_store
-from app.storage.base import Position, Snapshot
+from app.storage import Position, Snapshot, open_store
 from tests.contract.conftest import SERVED
 
 RATE = limits.parse("10/minute")

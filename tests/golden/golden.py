@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.storage.base import Entry, Position, Snapshot
+from app.storage import Entry, Position, Snapshot
 
 FOLDER = Path(__file__).parent
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Self
 
-from app.storage.redis_pipe import read_script
+from app.storage.redis.scripts import read_script
 
 
 class Relay:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.storage import open_store
-from app.storage.base import Entry
+from app.storage import Entry, open_store
 from app.storage.sqlite import SqliteStore
 from app.streams.maintenance.backups import opened
 from app.streams.maintenance.copies import labelled_seqs

@@ -11,8 +11,7 @@ import httpx2
 import numpy as np
 
 from app.metrics import MISMATCHES
-from app.storage import open_store
-from app.storage.base import Entry, Position
+from app.storage import Entry, Position, open_store
 from app.streams.log.events import BatchEvent, read_event, read_records
 from app.streams.open.replay import times_of
 from core import Detector, DetectorConfig

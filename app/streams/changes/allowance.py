@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from app.storage.base import NO_BOUNDS, Bound
+from app.storage import NO_BOUNDS, Bound
 
 
 async def free(_: int) -> None:

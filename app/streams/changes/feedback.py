@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.storage.base import Entry, Position
+from app.storage import Entry, Position
 from app.streams.changes.metrics import count_labelled
 from app.streams.log.events import Label, label_body
 from app.streams.open.session import Session

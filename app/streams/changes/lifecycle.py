@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.storage.base import START, Position, StoreCorrupt
+from app.storage import START, Position, StoreCorrupt
 from app.streams.changes.allowance import UNLIMITED, Allowance
 from app.streams.changes.timestamps import EARLIEST
 from app.streams.errors import StreamExists, UnknownStream

@@ -7,7 +7,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from app.storage.base import Entry, Position
+from app.storage import Entry, Position
 from app.streams.changes.allowance import UNLIMITED, Allowance
 from app.streams.changes.metrics import count_learned
 from app.streams.changes.samples import Matrix, Samples, feature_names

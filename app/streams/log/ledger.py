@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.storage.base import Entry, Store
+from app.storage import Entry, Store
 from app.streams.log.events import BatchEvent, read_event, read_records
 from app.streams.log.explanations import Explained
 from app.streams.log.pages import batches_holding

@@ -4,7 +4,7 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterable
 
-from app.storage.base import Entry, Position, Store
+from app.storage import Entry, Position, Store
 
 FIRST_ENTRIES = 4
 MOST_ENTRIES = 256

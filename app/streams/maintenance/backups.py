@@ -11,10 +11,10 @@ from tempfile import mkdtemp
 from typing import TypeVar
 
 from app.build import BUILD
-from app.storage.base import Store, StoreCorrupt, StoreUnavailable
-from app.storage.filelock import FileLock
+from app.storage import Store, StoreCorrupt, StoreUnavailable
 from app.storage.sqlite import SqliteReader
-from app.storage.sqlite_backup import BackupReader, BackupWriter, seal, sync
+from app.storage.sqlite.backup import BackupReader, BackupWriter, seal, sync
+from app.storage.sqlite.lock import FileLock
 from app.streams.log.events import UnreadableEvent
 from app.streams.maintenance.copies import PAGE_NAMES, UNFINISHED, Copied, Source, copy, digest, names_in
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from app.storage.base import NO_LABELS, START, Entry, Position, Remains, Snapshot, Store, StoreCorrupt, is_full
+from app.storage import NO_LABELS, START, Entry, Position, Remains, Snapshot, Store, StoreCorrupt, is_full
 from app.streams.log.events import LabelEvent, read_event, read_records
 
 PAGE_ENTRIES = 256

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from app.storage.base import Position, StoreCorrupt
+from app.storage import Position, StoreCorrupt
 from app.streams.changes.lifecycle import after, settled
 from app.streams.errors import RepairLoses
 from app.streams.maintenance.survey import Finding, Survey, survey

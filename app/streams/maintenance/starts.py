@@ -4,7 +4,7 @@ import json
 import struct
 from typing import Any
 
-from app.storage.base import START, Position, Remains, Snapshot, Store, StoreCorrupt
+from app.storage import START, Position, Remains, Snapshot, Store, StoreCorrupt
 from app.streams.open.state import StreamState, new_state
 from core import Detector, DetectorConfig, InvalidConfig, InvalidSnapshot
 from core.snapshot import MAGIC

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from app.storage.base import Position, Remains, Snapshot, Store, StoreCorrupt
+from app.storage import Position, Remains, Snapshot, Store, StoreCorrupt
 from app.streams.errors import UnknownStream
 from app.streams.log.events import UnreadableEvent
 from app.streams.maintenance.starts import beginnings

@@ -5,7 +5,7 @@ import logging
 from contextlib import suppress
 
 from app.settings import Settings
-from app.storage.base import START, LeaseHeld, Silence, Store, StoreError
+from app.storage import START, LeaseHeld, Silence, Store, StoreError
 from app.streams.log.events import UnreadableEvent, read_event
 from app.streams.maintenance.lifetimes import Lifetimes
 from app.streams.open.background import Background

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from app.storage.base import START, Position
+from app.storage import START, Position
 
 PAUSE_SECONDS = 30.0
 

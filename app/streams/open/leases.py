@@ -9,7 +9,7 @@ from secrets import token_hex
 from socket import gethostname
 
 from app.metrics import Metrics
-from app.storage.base import LeaseHeld, Store, StoreError
+from app.storage import LeaseHeld, Store, StoreError
 from app.streams.open.clock import Clock
 from app.streams.open.stays import Stays
 

@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from app.storage.base import Position, Snapshot, StoreCorrupt
+from app.storage import Position, Snapshot, StoreCorrupt
 from app.streams.errors import ReplayMismatch
 from app.streams.log.events import UnreadableEvent
 from app.streams.maintenance.starts import beginnings

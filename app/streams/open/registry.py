@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from app.metrics import Metrics, StreamFigures
 from app.settings import Settings
-from app.storage.base import START, Snapshot, Store, StoreError
+from app.storage import START, Snapshot, Store, StoreError
 from app.streams.errors import NotSilent, Stopping, UnknownStream
 from app.streams.maintenance.survey import Survey, survey
 from app.streams.open.clock import Clock

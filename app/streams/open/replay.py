@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.build import BUILD
-from app.storage.base import Entry, Position, Store, StoreCorrupt
+from app.storage import Entry, Position, Store, StoreCorrupt
 from app.streams.log.events import BatchEvent, UnreadableEvent, read_event, read_records, read_timestamps
 from app.streams.open.slices import feedback_slices, join_slices, observe_slices
 from app.streams.open.state import StreamState

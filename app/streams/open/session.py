@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from app.metrics import StreamFigures
-from app.storage.base import (
+from app.storage import (
     NO_LABELS,
     START,
     Bound,

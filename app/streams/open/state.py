@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from app.metrics import StreamFigures
-from app.storage.base import START, Position
+from app.storage import START, Position
 from app.streams.log.horizon import Horizon
 from app.streams.open.marks import Mismatches, Rebuilt
 from app.streams.open.memory import SESSION_BYTES, held_bytes

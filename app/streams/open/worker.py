@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from app.metrics import Metrics
 from app.settings import Settings
-from app.storage.base import Store
+from app.storage import Store
 from app.streams.open.clock import Clock
 from app.streams.open.damage import Troubles
 from app.streams.open.leases import Leases

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from app.storage.base import Entry
+from app.storage import Entry
 from app.streams.changes.samples import Matrix
 from app.streams.log.events import read_all_records, read_batch
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Raw
 
-from app.storage.base import Position
+from app.storage import Position
 from app.streams.open.slices import slices
 from app.streams.open.state import StreamState
 from core import Detector

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.storage.base import START, Entry, Position, Snapshot, Store
+from app.storage import START, Entry, Position, Snapshot, Store
 from app.streams.errors import UnknownStream
 from app.streams.log.events import read_all_records
 from app.streams.log.pages import pages

@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 
-from app.storage.base import Position, Snapshot, Store, StoreCorrupt
+from app.storage import Position, Snapshot, Store, StoreCorrupt
 from app.streams.log.events import UnreadableEvent
 from app.streams.open.registry import Registry
 from app.streams.open.state import StreamState

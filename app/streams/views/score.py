@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from app.storage.base import StoreUnavailable
+from app.storage import StoreUnavailable
 from app.streams.changes.allowance import UNLIMITED, Allowance
 from app.streams.changes.observe import Answer, Batch, matrix_of
 from app.streams.changes.samples import Matrix, feature_names

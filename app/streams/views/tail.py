@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from app.storage.base import START, Entry, Position, Store, StoreUnavailable
+from app.storage import START, Entry, Position, Store, StoreUnavailable
 from app.streams.errors import UnknownStream
 from app.streams.log.events import BatchEvent, Label, UnreadableEvent, read_event, read_records
 from app.streams.log.pages import pages

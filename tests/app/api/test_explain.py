@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from app.storage.base import Position, StoreUnavailable
+from app.storage import Position, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.log.events import read_event
 from core import Detector, DetectorConfig

@@ -1,6 +1,6 @@
 import pytest
 
-from app.storage.base import StoreUnavailable
+from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.changes.feedback import OUTCOMES
 from core import Detector, DetectorConfig

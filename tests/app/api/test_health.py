@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from app.storage.base import Cause, StoreError, StoreUnavailable
+from app.storage import Cause, StoreError, StoreUnavailable
 from app.storage.memory import MemoryStore
 from tests.app.harness import DisturbedStore, FakeClock, Service, raising
 
@@ -72,12 +72,12 @@ async def test_not_ready_once_the_files_of_the_store_are_others():
 
 
 async def test_writes_that_were_refused_are_told_until_one_is_kept(service):
-    service.store.refused.note("full", "SQLite: database or disk is full")
+    service.store.write_refusals.record("full", "SQLite: database or disk is full")
     ready = await service.accepted("GET", "/readyz")
     assert (ready["status"], ready["store"]) == ("ready", "refusing")
     assert ready["reason"].endswith("none was kept since: SQLite: database or disk is full")
     assert await service.metric("itan_store_refused_writes_total", cause="full") == 1
-    service.store.refused.note_kept()
+    service.store.write_refusals.clear()
     assert (await service.accepted("GET", "/readyz"))["store"] == "available"
 
 

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from app.storage.base import Position
+from app.storage import Position
 from core import Detector, DetectorConfig
 from tests.app.harness import NOW, Service, blobs
 

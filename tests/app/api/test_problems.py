@@ -4,7 +4,7 @@ import pytest
 
 import app.streams.errors as refusals
 from app.api.problems import TABLE
-from app.storage.base import (
+from app.storage import (
     Fenced,
     LeaseHeld,
     StaleWriter,

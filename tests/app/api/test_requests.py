@@ -9,7 +9,7 @@ import pytest
 
 from app.api.requests import SLOW_SECONDS
 from app.logs.choices import LogLevel
-from app.storage.base import StoreUnavailable
+from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
 from tests.app.harness import DisturbedStore, Service, raising
 from tests.app.log import Log

@@ -5,7 +5,7 @@ from contextlib import aclosing
 import numpy as np
 import pytest
 
-from app.storage.base import Position
+from app.storage import Position
 from app.streams.log.events import read_batch, read_records
 from app.streams.open.state import StreamState
 from app.streams.views.tail import NewSamples

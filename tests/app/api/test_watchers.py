@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from app.storage.base import StoreUnavailable
+from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
 from tests.app.harness import DisturbedStore, Service, raising
 from tests.app.watcher import Watcher

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.storage.base import Position
+from app.storage import Position
 from app.storage.memory import MemoryStore
 from app.streams.estimating import estimate
 from app.streams.open.state import StreamState, new_state

@@ -9,7 +9,7 @@ BATCHES = 30
 
 
 async def test_a_look_into_many_batches_holds_a_few_of_them(tmp_path, monkeypatch):
-    monkeypatch.setattr("app.storage.base.PAGE_BYTES", 100_000)
+    monkeypatch.setattr("app.storage.pages.PAGE_BYTES", 100_000)
     async with Service(SqliteStore(tmp_path / "itan.db")) as service:
         await service.accepted("PUT", "/streams/s", json={"n_features": 32, "max_nodes": 1})
         for seed in range(BATCHES):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.storage.base import Position
+from app.storage import Position
 from app.streams.log.horizon import Horizon
 from app.streams.open.state import StreamState
 from core.kinds import KINDS

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from app.storage.base import BASE_SAMPLES, Entry, Position, Snapshot
+from app.storage import BASE_SAMPLES, Entry, Position, Snapshot
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
 from core import Detector, InvalidState

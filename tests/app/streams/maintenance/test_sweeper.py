@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from app.storage import open_store
-from app.storage.base import Store, StoreCorrupt
+from app.storage import Store, StoreCorrupt, open_store
 from app.storage.memory import MemoryStore
 from app.streams.maintenance.lifetimes import Lifetimes
 from core.snapshot import decode
@@ -46,7 +45,8 @@ async def place(request, tmp_path, monkeypatch) -> AsyncIterator[Place]:
         admin.close()
         server.kill()
         return
-    monkeypatch.setattr("app.storage.sqlite_verbs.time", clock.monotonic)
+    monkeypatch.setattr("app.storage.sqlite.reads.time", clock.monotonic)
+    monkeypatch.setattr("app.storage.sqlite.writes.time", clock.monotonic)
     url = f"sqlite:///{tmp_path}/itan.db"
     store = MemoryStore(clock.monotonic) if request.param == "memory" else open_store(url)
     yield Place(store, clock, clock.advance)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.storage.base import StoreUnavailable
+from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.open.clock import Clock
 from core.snapshot import decode

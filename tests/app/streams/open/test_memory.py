@@ -7,7 +7,7 @@ from sys import getsizeof
 import numpy as np
 import pytest
 
-from app.storage.base import Position
+from app.storage import Position
 from app.streams.open.memory import SESSION_BYTES, held_bytes
 from app.streams.open.state import StreamState, new_state
 from core import Detector, DetectorConfig

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.build import BUILD
-from app.storage.base import Entry
+from app.storage import Entry
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
 from app.streams.log.events import batch_body, read_event, read_records
@@ -80,7 +80,7 @@ def test_the_tolerance_is_relative_above_one(score, factor, expected):
 
 
 async def test_opening_holds_a_few_entries_however_many_there_are(tmp_path, monkeypatch):
-    monkeypatch.setattr("app.storage.base.PAGE_BYTES", 100_000)
+    monkeypatch.setattr("app.storage.pages.PAGE_BYTES", 100_000)
     path = tmp_path / "itan.db"
     async with Service(SqliteStore(path)) as service:
         await service.accepted("PUT", "/streams/s", json={"n_features": 32, "max_nodes": 1})

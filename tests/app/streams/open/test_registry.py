@@ -3,7 +3,7 @@ import asyncio
 import httpx2
 import pytest
 
-from app.storage.base import Cause, StaleWriter, StoreUnavailable
+from app.storage import Cause, StaleWriter, StoreUnavailable
 from app.storage.memory import MemoryStore
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 

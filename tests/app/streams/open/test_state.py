@@ -2,7 +2,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from app.storage.base import Position
+from app.storage import Position
 from app.streams.log.horizon import Horizon
 from app.streams.open.state import StreamState, new_state
 from core import Detector, DetectorConfig, InvalidSnapshot

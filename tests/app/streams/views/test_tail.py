@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.storage.base import Position, StoreUnavailable
+from app.storage import Position, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.errors import UnknownStream
 from app.streams.views import tail as tailing

@@ -1,4 +1,4 @@
-"""The names of the keys in Redis. The braces put all keys of a stream in one slot of a cluster."""
+"""The names of the keys in Redis. The braces put all keys of a stream in one slot of a Cluster."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""A lock on a file that ends with the process that holds it."""
+"""A lock on a file, released when the process that holds it ends."""
 
 import fcntl
 import os
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from app.storage.base import Cause, StoreUnavailable
+from app.storage.errors import Cause, StoreUnavailable
 
-# Linux: a lock of the open file itself, whatever name it was opened by. SQLite locks bytes below this one.
+# Linux locks the open file itself, whatever name it was opened by. SQLite locks bytes below this one.
 LOCKED_BYTE = 1 << 62
 LOCK_FILE_ITSELF = getattr(fcntl, "F_OFD_SETLK", None)
 
@@ -17,8 +17,8 @@ LOCK_FILE_ITSELF = getattr(fcntl, "F_OFD_SETLK", None)
 class FileLock:
     """Lets one process at a time use a file, whatever path leads to it.
 
-    The file beside it, named by the resolved path, says who holds the lock. The lock on the file itself is for other
-    names of it: hard links, or a single file mounted in two places.
+    The lock file beside it, named after the resolved path, holds the number of the owning process. The lock on the file
+    itself covers other names of it: hard links, or one file mounted in two places.
     """
 
     def __init__(self, path: Path) -> None:
@@ -32,9 +32,9 @@ class FileLock:
         return self._descriptors[-1]
 
     def acquire(self) -> None:
-        """Take the lock, and make the file if there is none. Raises StoreUnavailable, naming the holder."""
+        """Take the lock, and create the file if there is none. Raises StoreUnavailable, naming the holder."""
         try:
-            # in this order: to close a file that SQLite has open in this process would end SQLite's own locks
+            # in this order: closing a file that SQLite has open in this process would release SQLite's own locks
             self._take(self._beside, lock_beside)
             self._take(self._path, lock_itself)
         except BaseException:
@@ -42,7 +42,7 @@ class FileLock:
             raise
 
     def release(self) -> None:
-        """Give the lock back; the file beside stays, since removing it would race with the next holder."""
+        """Release the lock. The lock file stays, since removing it would race with the next holder."""
         while self._descriptors:
             os.close(self._descriptors.pop())
 
@@ -66,9 +66,9 @@ class FileLock:
 
 
 def lock_beside(descriptor: int) -> None:
-    """Lock the file beside, and write our process' number into it."""
+    """Lock the lock file, and write our process number into it."""
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    with suppress(OSError):  # the number is for the other's message alone, so a full disk must not stop us
+    with suppress(OSError):  # the number only serves the message of others, so a full disk must not stop us
         os.truncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
 

@@ -1,14 +1,15 @@
-"""How full a store is, and which writes it refused lately."""
+"""How full a store is, and which writes it refused recently."""
 
 import pytest
 from redis.exceptions import ResponseError
 
-from app.storage.base import Cause, Entry, Position, Snapshot, StoreUnavailable
+from app.storage import Cause, Entry, Position, Snapshot, StoreUnavailable
 from app.storage.redis import RedisStore
-from app.storage.redis_pipe import wrap_error
-from app.storage.redis_promise import fullest
-from app.storage.room import LATELY_SECONDS, RefusedWrites, Room
+from app.storage.redis.durability import fullest
+from app.storage.redis.errors import wrap_error
 from app.storage.sqlite import SqliteStore
+from app.storage.usage import Usage
+from app.storage.write_refusals import RECENT_SECONDS, WriteRefusals
 from tests.contract.test_store_sqlite import set_pragma
 
 START = Snapshot(Position(0, 0), b"start")
@@ -21,36 +22,36 @@ def one(seq: int, size: int) -> Entry:
 
 def test_a_refusal_is_told_until_a_write_is_kept_or_long_ago():
     now = 100.0
-    refused = RefusedWrites(lambda: now)
-    assert refused.lately() is None
-    refused.note("full", "no room")
+    refused = WriteRefusals(lambda: now)
+    assert refused.recent() is None
+    refused.record("full", "no room")
     now += 12
-    assert refused.lately() == "a write was refused 12 s ago, and none was kept since: no room"
-    now += LATELY_SECONDS - 11
-    assert refused.lately() is None
-    refused.note("full", "no room")
-    refused.note_kept()
-    assert refused.lately() is None
+    assert refused.recent() == "a write was refused 12 s ago, and none was kept since: no room"
+    now += RECENT_SECONDS - 11
+    assert refused.recent() is None
+    refused.record("full", "no room")
+    refused.clear()
+    assert refused.recent() is None
 
 
 @pytest.mark.parametrize(("used", "limit", "share"), [(0, 0, 0.0), (5, 0, 0.0), (86, 100, 0.86), (100, 100, 1.0)])
 def test_a_place_that_is_nearly_full_is_warned_of(used, limit, share):
-    room = Room(used, limit)
-    assert room.share == share
-    assert room.warnings("the disk") == ([f"the disk is {share:.0%} full"] if share > 0.85 else [])
+    usage = Usage(used, limit)
+    assert usage.share == share
+    assert usage.warnings("the disk") == ([f"the disk is {share:.0%} full"] if share > 0.85 else [])
 
 
 def test_the_fullest_primary_counts():
     full, roomy, boundless = ({"used_memory": used, "maxmemory": most} for used, most in ((9, 10), (90, 1000), (99, 0)))
-    assert fullest([roomy, full, boundless]) == Room(9, 10)
-    assert fullest([boundless, boundless]) == Room(99, 0)
-    assert fullest([]) == Room()
+    assert fullest([roomy, full, boundless]) == Usage(9, 10)
+    assert fullest([boundless, boundless]) == Usage(99, 0)
+    assert fullest([]) == Usage()
 
 
 async def test_every_store_is_measured(store):
-    room = await store.room()
-    assert 0 <= room.share < 1
-    assert store.refused.lately() is None
+    usage = await store.usage()
+    assert 0 <= usage.share < 1
+    assert store.write_refusals.recent() is None
 
 
 @pytest.fixture
@@ -64,10 +65,10 @@ async def sqlite_store(tmp_path):
 
 async def test_the_files_of_sqlite_are_measured(sqlite_store, tmp_path):
     await sqlite_store.append("s", Position(0, 0), one(1, 100_000))
-    room = await sqlite_store.room()
-    assert room.database_bytes == (tmp_path / "itan.db").stat().st_size
-    assert room.wal_bytes == (tmp_path / "itan.db-wal").stat().st_size > 100_000
-    assert 0 < room.used_bytes < room.limit_bytes
+    usage = await sqlite_store.usage()
+    assert usage.database_bytes == (tmp_path / "itan.db").stat().st_size
+    assert usage.wal_bytes == (tmp_path / "itan.db-wal").stat().st_size > 100_000
+    assert 0 < usage.used_bytes < usage.limit_bytes
 
 
 @pytest.mark.parametrize(("free", "warns"), [(0.5, False), (0.1, True)])
@@ -82,23 +83,23 @@ async def test_a_disk_that_fills_up_is_warned_of(sqlite_store, monkeypatch, free
 async def test_the_longest_file_that_may_be_written_counts_as_the_disk(sqlite_store, monkeypatch):
     monkeypatch.setattr("resource.getrlimit", lambda _: (20_000, 20_000))
     await sqlite_store.append("s", Position(0, 0), one(1, 50_000))
-    assert (await sqlite_store.room()).limit_bytes == 20_000
+    assert (await sqlite_store.usage()).limit_bytes == 20_000
     assert "full" in (await sqlite_store.check())[0]
 
 
 async def test_a_full_sqlite_file_is_told_until_something_fits(sqlite_store):
     causes: list[str] = []
-    sqlite_store.refused.tell = causes.append
+    sqlite_store.write_refusals.on_refusal = causes.append
     await sqlite_store.create("filler", Snapshot(Position(0, 0), bytes(400_000)))
     await set_pragma(sqlite_store, "max_page_count = 150")
     with pytest.raises(StoreUnavailable):
         await sqlite_store.append("s", Position(0, 0), one(1, 300_000))
     assert causes == ["full"]
-    assert "database or disk is full" in sqlite_store.refused.lately()
+    assert "database or disk is full" in sqlite_store.write_refusals.recent()
     await sqlite_store.delete("filler")
-    assert sqlite_store.refused.lately() is not None  # nothing was added yet
+    assert sqlite_store.write_refusals.recent() is not None  # nothing was added yet
     await sqlite_store.append("s", Position(0, 0), one(1, 300_000))
-    assert sqlite_store.refused.lately() is None
+    assert sqlite_store.write_refusals.recent() is None
 
 
 async def test_a_full_redis_is_told_until_something_fits(own_server):
@@ -106,7 +107,7 @@ async def test_a_full_redis_is_told_until_something_fits(own_server):
     await store.open()
     await store.create("s", START)
     causes: list[str] = []
-    store.refused.tell = causes.append
+    store.write_refusals.on_refusal = causes.append
     with own_server.admin() as admin:
         admin.config_set("maxmemory", 1)
         for _ in range(2):
@@ -114,15 +115,15 @@ async def test_a_full_redis_is_told_until_something_fits(own_server):
                 await store.append("s", Position(0, 0), one(1, 100))
             assert caught.value.cause is Cause.FULL
             await store.save_snapshot("s", START, 0)  # it passes, and says nothing of what adds
-            assert "OOM" in store.refused.lately()
+            assert "OOM" in store.write_refusals.recent()
         assert any("maxmemory is" in warning for warning in await store.check())
-        room = await store.room()
-        assert room.share > 1
+        usage = await store.usage()
+        assert usage.share > 1
         admin.config_set("maxmemory", GIBIBYTE)
     await store.append("s", Position(0, 0), one(1, 100))
-    assert store.refused.lately() is None
+    assert store.write_refusals.recent() is None
     assert causes == ["full", "full"]
-    assert (await store.room()).limit_bytes == GIBIBYTE
+    assert (await store.usage()).limit_bytes == GIBIBYTE
     await store.close()
 
 

@@ -1,4 +1,4 @@
-"""A backup: an SQLite file that holds what a store held, with a digest of each stream, and needs no file beside it."""
+"""A backup: one SQLite file with everything a store held, and a digest of each stream."""
 
 import os
 import sqlite3
@@ -7,11 +7,12 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from app.storage import sqlite_verbs as verbs
-from app.storage.base import StoreCorrupt, StoreError
-from app.storage.sqlite import SqliteReader, SqliteStore, make_tables
+from app.storage.errors import StoreCorrupt, StoreError
+from app.storage.sqlite.reader import SqliteReader
+from app.storage.sqlite.schema import CENSUS, make_tables
+from app.storage.sqlite.store import SqliteStore
 
-# Not that of a store: a service would change it.
+# Not the id of a store: no service may open a backup and change it.
 BACKUP_ID = int.from_bytes(b"itab")
 SCHEMA = """
 CREATE TABLE digests (stream TEXT PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
@@ -20,13 +21,13 @@ CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
 
 class BackupReader(SqliteReader):
-    """Reads a backup, also from a disk that cannot be written to."""
+    """Reads a backup, also from a read-only disk."""
 
     application_id = BACKUP_ID
     mode = "ro&immutable=1"
 
     async def open(self) -> None:
-        """Make sure that SQLite finds no damage; digests tell of what it cannot find."""
+        """Check that SQLite finds no damage; the digests show what SQLite cannot find."""
         await super().open()
         try:
             damage = await self._reader.run(find_damage)
@@ -37,39 +38,39 @@ class BackupReader(SqliteReader):
             raise
 
     async def digests(self, after: str, limit: int) -> list[tuple[str, bytes]]:
-        """Give the names of its streams, in order, and what they held."""
+        """Give the names of its streams, in order, with their digests."""
         return await self._reader.run(partial(read_digests, after=after, limit=limit))
 
     async def about(self) -> dict[str, object]:
-        """Say when and of what it was made."""
+        """Say when the backup was made, and of what."""
         return await self._reader.run(lambda connection: dict(connection.execute("SELECT name, value FROM about")))
 
 
 class BackupWriter(SqliteStore):
-    """Writes the streams of a backup, also to a network's disk, where there can be no write-ahead file."""
+    """Writes the streams of a backup, also to a network disk, which allows no write-ahead log."""
 
     def _connect_writer(self) -> sqlite3.Connection:
         connection = self._connect("rwc")
         make_tables(connection)
-        connection.executescript(verbs.CENSUS)
+        connection.executescript(CENSUS)
         connection.execute("PRAGMA journal_mode = MEMORY")
-        connection.execute("PRAGMA synchronous = OFF")  # what a crash leaves is no backup
+        connection.execute("PRAGMA synchronous = OFF")  # after a crash there is no backup anyway
         return connection
 
 
 class BareReader(SqliteReader):
-    """Reads the database of a store without its -wal, as far as it goes."""
+    """Reads the database of a store without its -wal, as far as possible."""
 
     mode = "ro&immutable=1"
 
     async def open(self) -> None:
-        """Take it as it is."""
+        """Open it as it is."""
         self._resolve()
         await self._reader.start()
 
 
 def is_backup(path: Path) -> bool:
-    """Tell a backup from all other files."""
+    """Tell whether a file is a backup."""
     try:
         with path.open("rb") as file:
             header = file.read(72)
@@ -79,7 +80,7 @@ def is_backup(path: Path) -> bool:
 
 
 def seal(path: Path, digests: Mapping[str, bytes], about: Mapping[str, object]) -> None:
-    """Make a backup of a store that is closed, and make sure that it is on the disk."""
+    """Turn a closed store into a backup, and make sure that it is on the disk."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(f"BEGIN; {SCHEMA}")
         connection.executemany("INSERT INTO digests VALUES (?, ?)", digests.items())
@@ -90,7 +91,7 @@ def seal(path: Path, digests: Mapping[str, bytes], about: Mapping[str, object]) 
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or what a folder lists, is on the disk."""
+    """Wait until a file, or the list of a folder, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -99,7 +100,7 @@ def sync(path: Path) -> None:
 
 
 def find_damage(connection: sqlite3.Connection) -> str:
-    """Say what SQLite finds wrong with a file; a file that was cut is refused by whatever reads it first."""
+    """Say what SQLite finds wrong with a file; the first read refuses a truncated file."""
     (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     return "" if found == "ok" else str(found)
 

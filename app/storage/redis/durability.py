@@ -1,18 +1,19 @@
-"""What a Redis keeps of what it has taken, and how to make sure of it."""
+"""How durably a Redis keeps what it has accepted, and how to wait for that."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from redis.exceptions import ResponseError
 
-from app.storage.base import Durability, StoreUnavailable
-from app.storage.redis_servers import Info, Servers, Words
-from app.storage.room import Room
+from app.storage.errors import StoreUnavailable
+from app.storage.interface import Durability
+from app.storage.redis.servers import Info, Servers, Words
+from app.storage.usage import Usage
 
 
 async def waits_for(servers: Servers, durability: Durability) -> list[Words]:
-    """Give the commands that wait until what was written before them is kept as promised."""
-    # shorter than the time after which the connection would count as dead
+    """Give the commands that wait until earlier writes are kept as promised."""
+    # shorter than the timeout of the connection
     milliseconds = round(servers.timeout_seconds * 500)
     waits: list[Words] = []
     if durability is not Durability.PROCESS and await knows_waitaof(servers):
@@ -23,7 +24,7 @@ async def waits_for(servers: Servers, durability: Durability) -> list[Words]:
 
 
 async def find_faults(servers: Servers, durability: Durability) -> list[str]:
-    """Say in what way the servers are not set up to keep what is promised."""
+    """Say how the set-up of the servers breaks what is promised."""
     infos = await servers.info("memory", "persistence", "replication")
     faults = list(chain.from_iterable(faults_of(info, durability) for info in infos))
     if durability is not Durability.PROCESS and not await fsyncs_first(servers):
@@ -39,7 +40,7 @@ def faults_of(info: Info, durability: Durability) -> Iterator[str]:
     policy = info.get("maxmemory_policy", "noeviction")
     if policy.startswith("allkeys"):
         yield f"Redis may evict streams when its memory is full (maxmemory-policy {policy}): set noeviction"
-    yield from room_of(info).warnings("Redis' maxmemory")
+    yield from usage_of(info).warnings("Redis' maxmemory")
     if not info.get("aof_enabled"):
         yield "Redis keeps no append-only file: acknowledged events do not survive its restart (set appendonly yes)"
     if info.get("aof_last_write_status", "ok") != "ok":
@@ -50,14 +51,14 @@ def faults_of(info: Info, durability: Durability) -> Iterator[str]:
         yield "Redis has no replica now: with ITAN_DURABILITY=replicas nothing is acknowledged"
 
 
-def room_of(info: Info) -> Room:
+def usage_of(info: Info) -> Usage:
     """Measure a primary against its maxmemory."""
-    return Room(int(info.get("used_memory", 0)), int(info.get("maxmemory", 0)))
+    return Usage(int(info.get("used_memory", 0)), int(info.get("maxmemory", 0)))
 
 
-def fullest(infos: Sequence[Info]) -> Room:
-    """Give the room of the primary that is the fullest."""
-    return max(map(room_of, infos), key=lambda room: (room.share, room.used_bytes), default=Room())
+def fullest(infos: Sequence[Info]) -> Usage:
+    """Give the usage of the fullest primary."""
+    return max(map(usage_of, infos), key=lambda usage: (usage.share, usage.used_bytes), default=Usage())
 
 
 async def fsyncs_first(servers: Servers) -> bool:
@@ -66,7 +67,7 @@ async def fsyncs_first(servers: Servers) -> bool:
 
 
 async def knows_waitaof(servers: Servers) -> bool:
-    """Ask for a command that came with version 7.2."""
+    """Tell whether the servers know WAITAOF, which came with version 7.2."""
     try:
         await servers.ask("WAITAOF", 0, 0, 1)
     except ResponseError as error:
@@ -77,7 +78,7 @@ async def knows_waitaof(servers: Servers) -> bool:
 
 
 async def appendfsync(servers: Servers) -> bytes | None:
-    """Give the setting (None where it may not be asked for)."""
+    """Give the setting; None where CONFIG GET is not allowed."""
     try:
         answer = await servers.ask("CONFIG", "GET", "appendfsync")
     except ResponseError:

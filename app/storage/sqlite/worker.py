@@ -1,4 +1,4 @@
-"""A thread that owns an SQLite connection and runs what waits for it as one transaction."""
+"""A thread that owns an SQLite connection and runs the waiting operations as one transaction."""
 
 import asyncio
 import sqlite3
@@ -9,14 +9,14 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from app.storage.base import Cause, StoreCorrupt, StoreError, StoreUnavailable
+from app.storage.errors import Cause, StoreCorrupt, StoreError, StoreUnavailable
 
 T = TypeVar("T")
 Operation = Callable[[sqlite3.Connection], T]
 
-# One slow operation must not hold back the answers of thousands.
+# One slow operation must not delay the answers of thousands.
 GROUP_LIMIT = 256
-# A disk that hangs keeps the thread: whoever has waited so long is told that the store is unavailable.
+# A hanging disk blocks the thread: an operation that has waited this long fails as unavailable.
 PATIENCE_SECONDS = 5.0
 CAUSES = {
     sqlite3.SQLITE_FULL: Cause.FULL,
@@ -33,23 +33,23 @@ class Job(NamedTuple):
     future: "asyncio.Future[Any]"
 
 
-class Watching(Protocol):
+class Watch(Protocol):
     """What a worker does around its transactions, in its thread."""
 
-    def look(self, connection: sqlite3.Connection) -> None:
-        """Raise what forbids to write, or to acknowledge what was just written."""
+    def check(self, connection: sqlite3.Connection) -> None:
+        """Raise an error if nothing may be written, or if what was just written may not be acknowledged."""
 
     def checkpoint_if_due(self, connection: sqlite3.Connection) -> None:
-        """Tidy up, when nobody waits for it."""
+        """Do a checkpoint if one is due, after the answers were given."""
 
     def end(self, connection: sqlite3.Connection) -> None:
-        """Prepare the end of the connection."""
+        """Prepare the close of the connection."""
 
 
 class SqliteWorker:
-    """Runs operations in one thread, all that wait in one transaction, each undone alone if it fails."""
+    """Runs operations in one thread: those that wait share a transaction, and one that fails is undone alone."""
 
-    watch: Watching | None = None
+    watch: Watch | None = None
 
     def __init__(
         self, connect: Callable[[], sqlite3.Connection], begin: str, patience_seconds: float = PATIENCE_SECONDS
@@ -69,7 +69,7 @@ class SqliteWorker:
         self._ended = ended
 
     async def stop(self) -> bool:
-        """Finish what waits, then close the connection; False if its thread hangs, which is left behind."""
+        """Finish the waiting operations, then close the connection; False if its thread hangs and is left behind."""
         if self._ended is None:
             return True
         ended, self._ended = self._ended, None
@@ -78,7 +78,7 @@ class SqliteWorker:
         return ended.done()
 
     async def run(self, operation: Operation[T]) -> T:
-        """Run one operation; it takes effect unless this raises."""
+        """Run one operation; it has taken effect unless this raises."""
         if self._ended is None:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -106,7 +106,7 @@ class SqliteWorker:
         _tell(loop, [(ended, None)])
 
     def _take_group(self) -> list[Job]:
-        """Wait for a job and take those behind it; none means the end."""
+        """Wait for a job and take those behind it; an empty group means the end."""
         group: list[Job] = []
         job = self._jobs.get()
         with suppress(Empty):
@@ -121,25 +121,25 @@ class SqliteWorker:
 
     def _run_group(self, connection: sqlite3.Connection, group: list[Job]) -> list[object]:
         try:
-            self._look(connection)
+            self._check(connection)
             connection.execute(self._begin)
-            # what is undone of a single one is all there is: that needs no mark to go back to
+            # a single job needs no savepoint: undoing it undoes the transaction
             attempt = _attempt if len(group) > 1 else _run
             outcomes = [attempt(connection, job) for job in group]
             connection.execute("COMMIT")
-            self._look(connection)
+            self._check(connection)
         except Exception as error:  # nothing of this group was kept
             _roll_back(connection)
             return [wrap_error(error) for _ in group]
         return outcomes
 
-    def _look(self, connection: sqlite3.Connection) -> None:
+    def _check(self, connection: sqlite3.Connection) -> None:
         if self.watch is not None:
-            self.watch.look(connection)
+            self.watch.check(connection)
 
 
 class Patience:
-    """Ends the wait of those who have waited for so long, with one timer for all of them."""
+    """Fails futures that have waited too long, with one timer for all of them."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -147,7 +147,7 @@ class Patience:
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, future: "asyncio.Future[Any]") -> None:
-        """Let a future fail if it is not done in time."""
+        """Fail a future if it is not done in time."""
         while self._waits and self._waits[0][1].done():
             self._waits.popleft()
         loop = future.get_loop()
@@ -181,13 +181,13 @@ def wrap_error(error: Exception) -> Exception:
 
 
 def cause_of(error: sqlite3.Error) -> Cause:
-    """Tell by SQLite's code, whose last byte is the kind."""
+    """Give the cause by SQLite's error code, whose last byte is the primary code."""
     code = getattr(error, "sqlite_errorcode", 0)  # Python's own errors have none
     return CAUSES.get(code & 0xFF, Cause.FAILED)
 
 
 def _run(connection: sqlite3.Connection, job: Job) -> object:
-    """Do what is asked for, unless nobody waits for it any more."""
+    """Run a job unless nobody waits for it any more."""
     return None if job.future.done() else job.operation(connection)
 
 
@@ -211,7 +211,7 @@ def _roll_back(connection: sqlite3.Connection) -> None:
 
 
 def _tell(loop: asyncio.AbstractEventLoop, outcomes: list[tuple["asyncio.Future[Any]", object]]) -> None:
-    with suppress(RuntimeError):  # the loop is gone, and with it everyone who waited
+    with suppress(RuntimeError):  # the loop is closed, so nobody waits
         loop.call_soon_threadsafe(_resolve, outcomes)
 
 

@@ -1,4 +1,4 @@
-"""One connection to Redis that is kept, for commands that are many, short and waited for."""
+"""One connection to Redis that stays open, for appends: many short commands whose answers are waited for."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,29 +11,31 @@ from redis.exceptions import ConnectionError as DisconnectedError
 from redis.exceptions import ReadOnlyError
 from redis.exceptions import TimeoutError as SilentError
 
+from app.storage.redis.transport import transport_of
+
 INCOMPLETE = object()
 
 
-class RedisLine:
+class DedicatedConnection:
     """Writes commands to a connection of a pool and reads the answers, one exchange at a time.
 
-    The pool connects: it knows addresses, passwords and certificates, and asks Sentinels. What comes after that goes
-    past redis-py, whose streams, timeouts and encoders take several times what the command itself does.
+    The pool connects: it knows addresses, passwords and certificates, and asks Sentinels. After that, commands bypass
+    redis-py, whose streams, timeouts and encoders cost several times as much as the command itself.
     """
 
     def __init__(self, pool: ConnectionPool, timeout_seconds: float, retries: int, backoff: AbstractBackoff) -> None:
         self._pool, self._timeout_seconds = pool, timeout_seconds
         self._retries, self._backoff = retries, backoff
         self._connection: AbstractConnection | None = None
-        self._wire: Wire | None = None
+        self._exchanges: Exchanges | None = None
 
     async def exchange(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Send commands and give their answers, errors among them; all are sent again if the connection breaks."""
+        """Send commands and give their answers, errors included; send all again if the connection breaks."""
         sent = b"".join(map(pack_command, commands))
         for failures in range(1, self._retries + 2):
             try:
-                wire = self._wire if self._wire is not None and self._wire.is_open else await self._connect()
-                answers = await wire.exchange(sent, len(commands), self._timeout_seconds)
+                exchanges = self._exchanges if self._exchanges and self._exchanges.is_open else await self._connect()
+                answers = await exchanges.exchange(sent, len(commands), self._timeout_seconds)
                 break
             except (DisconnectedError, SilentError, OSError):
                 await self.close()
@@ -41,27 +43,25 @@ class RedisLine:
                     raise
                 await asyncio.sleep(self._backoff.compute(failures))
         if any(isinstance(answer, ReadOnlyError) for answer in answers):
-            await self.close()  # a primary no more: the next one must be looked for
+            await self.close()  # no longer the primary: the pool must find the new one
         return answers
 
     async def close(self) -> None:
         """Disconnect, and give the connection back to the pool."""
-        connection, self._connection, self._wire = self._connection, None, None
+        connection, self._connection, self._exchanges = self._connection, None, None
         if connection is not None:
             await connection.disconnect(nowait=True)
             await self._pool.release(connection)
 
-    async def _connect(self) -> "Wire":
+    async def _connect(self) -> "Exchanges":
         await self.close()
         self._connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
-        writer = self._connection._writer
-        assert writer is not None
-        self._wire = Wire(writer.transport)
-        return self._wire
+        self._exchanges = Exchanges(transport_of(self._connection))
+        return self._exchanges
 
 
-class Wire(asyncio.Protocol):
-    """Takes the place of what read from a transport so far."""
+class Exchanges(asyncio.Protocol):
+    """Reads the answers from a transport, in place of redis-py's protocol."""
 
     def __init__(self, transport: asyncio.WriteTransport) -> None:
         self._transport, self._before = transport, transport.get_protocol()
@@ -75,11 +75,11 @@ class Wire(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Tell whether the other side is still there, as far as is known."""
+        """Tell whether the connection is open, as far as is known."""
         return not self._transport.is_closing()
 
     async def exchange(self, sent: bytes, count: int, timeout_seconds: float) -> list[Any]:
-        """Write commands and wait for so many answers."""
+        """Write commands and wait for `count` answers."""
         loop = asyncio.get_running_loop()
         self._answers, self._count, self._end = [], count, loop.create_future()
         patience = loop.call_later(timeout_seconds, self._fail, SilentError(f"no answer in {timeout_seconds:g} s"))
@@ -87,7 +87,7 @@ class Wire(asyncio.Protocol):
             self._transport.write(sent)
             await self._end
         except BaseException:
-            self._transport.abort()  # what still comes must not be taken for an answer to later commands
+            self._transport.abort()  # a late answer must not be taken for that of a later command
             raise
         finally:
             patience.cancel()
@@ -95,9 +95,9 @@ class Wire(asyncio.Protocol):
         return self._answers
 
     def data_received(self, data: bytes) -> None:
-        """Read on; the exchange ends with its last answer."""
+        """Read answers; the last one ends the exchange."""
         if self._end is None or self._end.done():
-            self._transport.abort()  # an answer that nobody waits for
+            self._transport.abort()  # nobody waits for an answer
             return
         self._reader.feed(data)
         try:
@@ -112,7 +112,7 @@ class Wire(asyncio.Protocol):
             self._end.set_result(None)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End the exchange under way."""
+        """Fail the current exchange."""
         self._fail(DisconnectedError(str(error or "the server closed the connection")))
         self._before.connection_lost(error)
 

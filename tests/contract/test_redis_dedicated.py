@@ -1,4 +1,4 @@
-"""An answer on the kept connection is the answer to what was asked, or there is none."""
+"""An answer on the dedicated connection belongs to its command, or there is none."""
 
 import asyncio
 import socket
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from redis.asyncio.connection import ConnectionPool
 from redis.exceptions import ConnectionError as DisconnectedError
 from redis.exceptions import (
     MovedError,
@@ -18,9 +19,10 @@ from redis.exceptions import (
     TryAgainError,
 )
 
-from app.storage.base import Entry, Position, Snapshot, StoreUnavailable
+from app.storage import Entry, Position, Snapshot, StoreUnavailable
 from app.storage.redis import RedisStore
-from app.storage.redis_line import RedisLine, Wire
+from app.storage.redis.dedicated import DedicatedConnection, Exchanges
+from app.storage.redis.servers import RETRIES, CountedBackoff
 from tests.servers import RedisServer, find_valkey
 
 START = Snapshot(Position(0, 0), b"start")
@@ -49,8 +51,12 @@ async def store(server: RedisServer) -> AsyncIterator[RedisStore]:
 
 
 @pytest.fixture
-def line(store: RedisStore) -> RedisLine:
-    return store._servers._line
+async def dedicated(server: RedisServer) -> AsyncIterator[DedicatedConnection]:
+    pool = ConnectionPool.from_url(server.url, protocol=2)
+    opened = DedicatedConnection(pool, TIMEOUT_SECONDS, RETRIES, CountedBackoff())
+    yield opened
+    await opened.close()
+    await pool.disconnect()
 
 
 async def test_the_server_closes_the_connection_between_two_appends(server, store):
@@ -75,10 +81,10 @@ async def test_a_hung_server_is_unavailable_in_time_and_its_late_answers_are_nob
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
-async def test_a_late_answer_is_not_taken_for_that_of_the_next_command(server, line, is_cancelled):
-    assert await line.exchange([("ECHO", "before")]) == [b"before"]
+async def test_a_late_answer_is_not_taken_for_that_of_the_next_command(server, dedicated, is_cancelled):
+    assert await dedicated.exchange([("ECHO", "before")]) == [b"before"]
     server.freeze()
-    late = asyncio.create_task(line.exchange([("ECHO", "late"), ("ECHO", "later")]))
+    late = asyncio.create_task(dedicated.exchange([("ECHO", "late"), ("ECHO", "later")]))
     if is_cancelled:
         await asyncio.sleep(0)
         late.cancel()
@@ -86,10 +92,10 @@ async def test_a_late_answer_is_not_taken_for_that_of_the_next_command(server, l
         await late
     server.thaw()
     for word in (b"next", b"last"):
-        assert await line.exchange([("ECHO", word), ("PING",)]) == [word, b"PONG"]
+        assert await dedicated.exchange([("ECHO", word), ("PING",)]) == [word, b"PONG"]
 
 
-async def test_groups_that_share_the_line_keep_their_order(server, store):
+async def test_groups_that_share_the_connection_keep_their_order(server, store):
     store = RedisStore(server.url)  # patient: no group is sent twice
     await store.open()
     appends = [store.append("s", Position(seq - 1, 0), one(seq)) for seq in range(1, 400)]
@@ -98,7 +104,7 @@ async def test_groups_that_share_the_line_keep_their_order(server, store):
     await store.close()
 
 
-async def test_errors_take_the_place_of_answers_and_are_redis_pys(server, line):
+async def test_errors_take_the_place_of_answers_and_are_redis_pys(server, dedicated):
     for words, kind in {
         ("EVALSHA", "0" * 40, 0): NoScriptError,
         ("NONE",): ResponseError,
@@ -113,18 +119,18 @@ async def test_errors_take_the_place_of_answers_and_are_redis_pys(server, line):
             }.items()
         },
     }.items():
-        before, error, after = await line.exchange([("PING",), words, ("PING",)])
+        before, error, after = await dedicated.exchange([("PING",), words, ("PING",)])
         assert (before, after) == (b"PONG", b"PONG")
         assert isinstance(error, kind)
 
 
 @pytest.fixture
-async def wired() -> AsyncIterator[tuple[Wire, socket.socket]]:
+async def wired() -> AsyncIterator[tuple[Exchanges, socket.socket]]:
     """A wire, and the other end of it."""
     own_end, other_end = socket.socketpair()
     transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=own_end)
     with other_end:
-        yield Wire(transport), other_end
+        yield Exchanges(transport), other_end
     transport.abort()
     await asyncio.sleep(0)
 

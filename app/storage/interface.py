@@ -1,0 +1,176 @@
+"""What every store of streams promises, whatever keeps it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from limits.aio.storage import MemoryStorage
+
+from app.storage.bounds import NO_BOUNDS, Bound
+from app.storage.log import Entry, Position, Snapshot
+from app.storage.usage import Usage
+from app.storage.write_refusals import WriteRefusals
+
+NO_LABELS: Mapping[int, bytes] = {}
+
+
+class Durability(StrEnum):
+    """What an acknowledged event survives."""
+
+    PROCESS = "process"  # the end of the service's process
+    FSYNC = "fsync"  # also a power loss
+    REPLICAS = "replicas"  # also a fail-over to a replica
+
+
+@dataclass(frozen=True, slots=True)
+class Remains:
+    """What is left of a stream, damaged or not; None means gone.
+
+    `base` is an older snapshot than `snapshot`: the log continues both. `faults` says in words what else is wrong.
+    """
+
+    head: Position | None
+    snapshot: Snapshot | None
+    base: Snapshot | None
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """How long nothing was written to a stream, by the store's own clock, and how long its log is."""
+
+    seconds: float
+    log_entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSize:
+    """The size of one stream: bytes of bodies only, both snapshots together."""
+
+    log_entries: int
+    log_bytes: int
+    snapshot_bytes: int
+
+
+class Store(Protocol):
+    """Keeps a snapshot, a log, an index of client ids and the labelled records of every stream.
+
+    Any method may raise StoreUnavailable. A write changes everything it names or nothing, and may be repeated after a
+    lost answer. A read gives "nothing" for a stream that does not exist, unless it says otherwise.
+
+    A lease makes its holder the only writer of a stream as long as all goes well. Its fencing token enforces that: each
+    write carries the token, and raises Fenced if the stream has seen a higher one.
+    """
+
+    is_exclusive: bool
+    """Only one process at a time can use the store, so leases mean nothing."""
+
+    @property
+    def windows(self) -> MemoryStorage:
+        """Count requests in sliding windows, shared by all processes that use the store."""
+
+    write_refusals: WriteRefusals
+    """Which writes the store refused recently."""
+
+    @property
+    def retries(self) -> int:
+        """How often a command was sent again after a failure."""
+
+    async def open(self) -> None:
+        """Open the store; may be tried again after StoreUnavailable."""
+
+    async def close(self) -> None:
+        """Answer the calls that wait, then close the store."""
+
+    async def check(self) -> list[str]:
+        """Check that the store answers; give warnings about how it is set up."""
+
+    async def usage(self) -> Usage:
+        """Measure how full the store is."""
+
+    async def acquire(self, stream: str, owner: str, seconds: float, keep_seconds: float = 0.0) -> int:
+        """Lease a stream, which need not exist, and give a token higher than all before.
+
+        The holder will not hand the stream over for `keep_seconds`. Raises LeaseHeld if another owner has the lease.
+        """
+
+    async def ask(self, stream: str, owner: str) -> None:
+        """Ask `owner`, who holds the stream, to hand it over; it finds the request at its next `wanted`."""
+
+    async def wanted(self, owner: str) -> set[str]:
+        """Give the streams that others have asked this owner for since its last call."""
+
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
+        """Extend leases, even ended ones that nobody has taken since; give the streams that are lost."""
+
+    async def release(self, tokens: Mapping[str, int]) -> None:
+        """End those of these leases that are still held."""
+
+    async def create(
+        self, stream: str, snapshot: Snapshot, token: int = 0, bounds: Sequence[Bound] = NO_BOUNDS
+    ) -> bool:
+        """Create a stream whose head is the snapshot; False, and nothing changed, if it exists.
+
+        Raises TooManyStreams if a bound allows no more, however many are created at once.
+        """
+
+    async def append(
+        self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
+    ) -> None:
+        """Add an entry, its ids and the records of labelled samples if the log's head is `after`.
+
+        Raises StaleWriter, StreamNotFound; ValueError if the entry does not follow `after`.
+        """
+
+    async def save_snapshot(
+        self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
+    ) -> None:
+        """Replace the snapshot, then trim older entries that end before `keep_from_seq`, with their ids and labels.
+
+        The snapshot also becomes the base if there is none, if the base is old, if the trimmed log would not continue
+        it, or with as_base. Raises StreamNotFound, or StaleWriter if the stored snapshot is newer or the log does not
+        reach this one.
+        """
+
+    async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
+        """Replace the stream's state: if the head is `after`, clear log, ids and labels, and start at the snapshot.
+
+        Raises StaleWriter, StreamNotFound; ValueError if the snapshot does not stand later than `after`.
+        """
+
+    async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
+        """Start a stream at a snapshot, whatever is left of it, with an empty log."""
+
+    async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
+        """Read the snapshot and the head. Raises StoreCorrupt if the log between them has a gap."""
+
+    async def inspect(self, stream: str) -> Remains | None:
+        """Read what is left of a stream, however damaged; None if nothing is."""
+
+    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
+        """Read up to `limit` entries after `after`, in order, or fewer once they fill a page."""
+
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
+        """Read the distinct batches that hold these samples, in order, or fewer once they fill a page.
+
+        Unknown samples are left out; the result is empty only if no sample is known.
+        """
+
+    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
+        """Give the newest seq of each known client id."""
+
+    async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the records of the labelled ones among these samples."""
+
+    async def delete(self, stream: str, token: int = 0) -> bool:
+        """Delete a stream, even a damaged one, and its lease; False if there was none."""
+
+    async def streams(self, after: str, limit: int) -> list[str]:
+        """List up to `limit` streams whose names come after `after`, in order."""
+
+    async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
+        """Say how long each stream has been silent; leave out those that do not exist or cannot be read."""
+
+    async def size(self, stream: str) -> StreamSize:
+        """Measure a stream. Raises StreamNotFound."""

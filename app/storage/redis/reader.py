@@ -1,0 +1,114 @@
+"""Reads the streams of a store in Redis or Valkey."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from app.storage.errors import StoreCorrupt
+from app.storage.interface import Remains, Silence, StreamSize
+from app.storage.log import START, Entry, Position, Snapshot
+from app.storage.pages import PAGE_BYTES, is_full, possible_seqs
+from app.storage.redis.calls import Calls, parts
+from app.storage.redis.keys import STREAMS, TYPES, stream_keys
+from app.storage.redis.replies import accept, as_entry, checked_snapshot, remains_of, status
+from app.storage.redis.servers import Servers
+
+# The server does nothing else while it answers one command, so big questions are split.
+SEQS_PER_STEP = 256
+FIELDS_PER_STEP = 10_000
+
+
+class RedisReader:
+    """Reads streams: one script per method, one round trip per script."""
+
+    def __init__(self, servers: Servers) -> None:
+        self._servers, self._calls = servers, Calls(servers)
+
+    async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
+        """Read the snapshot and the head, and check that nothing is missing."""
+        reply = await self._calls.read("load", stream)
+        if status(reply) == "missing":
+            return None
+        accept(reply, stream, START)
+        return checked_snapshot(stream, *reply[1:])
+
+    async def inspect(self, stream: str) -> Remains | None:
+        """Read what is left of a stream, and how much should be."""
+        return remains_of(stream, *(await self._calls.read("inspect", stream, *TYPES))[1:])
+
+    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
+        """Read a page of the log."""
+        if limit <= 0:
+            return []
+        _, rows = await self._calls.read("entries", stream, str(after), limit, PAGE_BYTES)
+        return [as_entry(row) for row in rows]
+
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
+        """Read the batches that hold these samples."""
+        found: dict[Position, Entry] = {}
+        for part in parts(possible_seqs(seqs), SEQS_PER_STEP):
+            _, rows = await self._calls.read("holding", stream, PAGE_BYTES, *part)
+            found.update((entry.position, entry) for entry in map(as_entry, rows))
+            if is_full(found.values()):
+                break
+        return list(found.values())
+
+    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
+        """Give the seqs of known ids."""
+        known = await self._look_up(stream, stream_keys(stream).ids, ids)
+        return {name: int(seq) for name, seq in known}
+
+    async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the records of labelled samples."""
+        return dict(await self._look_up(stream, stream_keys(stream).labels, possible_seqs(seqs)))
+
+    async def streams(self, after: str, limit: int) -> list[str]:
+        """List names in order, without those whose creation or deletion was interrupted."""
+        found: list[str] = []
+        while len(found) < limit:
+            wanted = limit - len(found)
+            page = await self._list_page(after, wanted)
+            there = await asyncio.gather(*map(self._is_there, page))
+            found += [name for name, is_there in zip(page, there, strict=True) if is_there]
+            if len(page) < wanted:
+                break
+            after = page[-1]
+        return found
+
+    async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
+        """Say how long streams have been silent."""
+        found = await asyncio.gather(*map(self._silence, streams))
+        return {stream: silence for stream, silence in zip(streams, found, strict=True) if silence is not None}
+
+    async def _silence(self, stream: str) -> Silence | None:
+        try:
+            reply = await self._calls.read("silence", stream)
+        except StoreCorrupt:
+            return None
+        return None if status(reply) == "missing" else Silence(reply[1] / 1000, int(reply[2]))
+
+    async def size(self, stream: str) -> StreamSize:
+        """Measure a stream."""
+        reply = await self._calls.read("size", stream)
+        accept(reply, stream, START)
+        return StreamSize(*(int(number) for number in reply[1:]))
+
+    async def _is_there(self, stream: str) -> bool:
+        """Tell whether a stream has any key but its lease."""
+        keys = stream_keys(stream)
+        return bool(await self._calls.send("EXISTS", *(key for key in keys if key != keys.lease)))
+
+    async def _look_up(self, stream: str, key: str, fields: Sequence[Any]) -> list[tuple[Any, bytes]]:
+        known: list[tuple[Any, bytes]] = []
+        for part in parts(fields, FIELDS_PER_STEP):
+            try:
+                values = await self._calls.send("HMGET", key, *part)
+            except StoreCorrupt as error:
+                raise await self._calls.explained(stream, error) from error
+            known += [pair for pair in zip(part, values, strict=True) if pair[1] is not None]
+        return known
+
+    async def _list_page(self, after: str, limit: int) -> list[str]:
+        least = f"({after}" if after else "-"
+        page = await self._calls.send("ZRANGEBYLEX", STREAMS, least, "+", "LIMIT", 0, limit)
+        return [name.decode() for name in page]

@@ -1,0 +1,212 @@
+"""A store in Redis or Valkey, for many processes and machines."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from uuid import uuid4
+
+import msgspec
+
+from app.storage.bounds import NO_BOUNDS, Bound
+from app.storage.errors import Fenced, LeaseHeld, TooManyStreams
+from app.storage.interface import NO_LABELS, Durability
+from app.storage.log import (
+    BASE_SAMPLES,
+    START,
+    Entry,
+    Position,
+    Snapshot,
+    check_append,
+    check_position,
+    check_replace,
+    last_trimmable,
+)
+from app.storage.redis.calls import parts
+from app.storage.redis.durability import find_faults, fullest
+from app.storage.redis.errors import wrap_error
+from app.storage.redis.keys import STREAMS, stream_keys, wanted_key
+from app.storage.redis.rate_windows import RateWindows
+from app.storage.redis.reader import RedisReader
+from app.storage.redis.replies import accept, status
+from app.storage.redis.scripts import read_script
+from app.storage.redis.urls import servers_of
+from app.storage.usage import Usage
+from app.storage.write_refusals import WriteRefusals, records_outcomes, records_refusals
+
+# For this long after the end of a lease its holder may still renew it, if nobody has taken it since.
+OUTLIVES_SECONDS = 60.0
+# A hand-over request expires after this time; a worker that still wants the stream asks again.
+REQUEST_SECONDS = 60
+REQUESTS_AT_ONCE = 1000
+
+
+class RedisStore(RedisReader):
+    """Keeps streams in Redis, and leases that make one worker the writer of each."""
+
+    is_exclusive = False
+
+    def __init__(self, url: str, durability: Durability = Durability.PROCESS) -> None:
+        super().__init__(servers_of(url))
+        self._durability = durability
+        self.windows = RateWindows(self._calls.others)
+        self.write_refusals = WriteRefusals()
+
+    @property
+    def retries(self) -> int:
+        """How often a command was sent again after a failure."""
+        return self._servers.backoff.retries
+
+    async def open(self) -> None:
+        """Check that the servers answer, and how they keep what is written."""
+        await self._calls.open(self._durability)
+
+    async def close(self) -> None:
+        """Wait for answers and close the connections."""
+        await self._calls.close()
+
+    async def usage(self) -> Usage:
+        """Measure the fullest primary."""
+        try:
+            return fullest(await self._servers.info("memory"))
+        except Exception as error:
+            raise wrap_error(error) from error
+
+    async def check(self) -> list[str]:
+        """Ask the servers how they are set up."""
+        try:
+            return await find_faults(self._servers, self._durability)
+        except Exception as error:
+            raise wrap_error(error) from error
+
+    async def acquire(self, stream: str, owner: str, seconds: float, keep_seconds: float = 0.0) -> int:
+        """Lease a stream, and wait until the servers keep the token, and with it all earlier writes."""
+        spans = map(_milliseconds, (seconds, OUTLIVES_SECONDS, keep_seconds))
+        reply = await self._calls.change("acquire", stream, owner, *spans)
+        if status(reply) == "held":
+            raise LeaseHeld(stream, reply[1] / 1000, reply[2].decode(), reply[3] / 1000)
+        return int(reply[1])
+
+    async def ask(self, stream: str, owner: str) -> None:
+        """Ask the holder for a stream. A set keeps the request, so it is neither lost nor counted twice."""
+        await self._calls.send("SADD", wanted_key(owner), stream)
+        await self._calls.send("EXPIRE", wanted_key(owner), REQUEST_SECONDS)
+
+    async def wanted(self, owner: str) -> set[str]:
+        """Give the streams that others have asked for."""
+        requested = await self._calls.send("SPOP", wanted_key(owner), REQUESTS_AT_ONCE)
+        return {stream.decode() for stream in requested}
+
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
+        """Extend leases, in one pipeline."""
+        script, given = read_script("renew"), (owner, _milliseconds(seconds + OUTLIVES_SECONDS))
+        groups = list(parts(tokens.items(), self._servers.leases_together))
+        calls = [
+            self._calls.leases.start(
+                script, tuple(chain.from_iterable(map(_fence_keys, group))), *given, *_tokens(group)
+            )
+            for group in groups
+        ]
+        lost: set[str] = set()
+        for group, call in zip(groups, calls, strict=True):
+            _, places = await call
+            lost.update(group[place - 1][0] for place in places)
+        return lost
+
+    async def release(self, tokens: Mapping[str, int]) -> None:
+        """End leases, in one pipeline."""
+        script = read_script("release")
+        calls = [
+            self._calls.leases.start(script, tuple(stream_keys(stream).lease for stream, _ in group), *_tokens(group))
+            for group in parts(tokens.items(), self._servers.leases_together)
+        ]
+        for call in calls:
+            await call
+
+    @records_outcomes
+    async def create(
+        self, stream: str, snapshot: Snapshot, token: int = 0, bounds: Sequence[Bound] = NO_BOUNDS
+    ) -> bool:
+        """Create a stream. It is listed before and after, in case another worker was just deleting it."""
+        check_position(snapshot.position)
+        await self._list(stream, bounds)
+        reply = await self._calls.change("create", stream, token, uuid4().hex, str(snapshot.position), snapshot.body)
+        await self._list(stream)
+        accept(reply, stream, snapshot.position, token)
+        return status(reply) == "ok"
+
+    @records_outcomes
+    async def append(
+        self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
+    ) -> None:
+        """Add an entry at the head."""
+        check_append(after, entry, labels)
+        packed = msgspec.msgpack.encode(entry.ids) if entry.ids else b""
+        first = "" if entry.first_seq is None else int(entry.first_seq)
+        fields = chain.from_iterable((int(seq), body) for seq, body in labels.items())
+        arguments = (token, str(after), str(entry.position), entry.body, first, packed, *fields)
+        reply = await self._calls.append(stream, *arguments)
+        accept(reply, stream, after, token)
+
+    @records_refusals
+    async def save_snapshot(
+        self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
+    ) -> None:
+        """Replace the snapshot and trim, step by step."""
+        check_position(snapshot.position)
+        last = last_trimmable(snapshot.position, keep_from_seq)
+        trimmed = str(max(last, START))
+        given = (token, str(snapshot.position), snapshot.body, trimmed, BASE_SAMPLES, int(as_base))
+        reply = await self._calls.read("save", stream, *given)
+        accept(reply, stream, snapshot.position, token)
+        while last.seq >= 0 and status(await self._calls.read("trim", stream, str(last))) == "more":
+            pass
+
+    @records_refusals
+    async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
+        """Replace the stream's state."""
+        check_replace(after, snapshot)
+        reply = await self._calls.change("replace", stream, token, str(after), str(snapshot.position), snapshot.body)
+        accept(reply, stream, after, token)
+
+    @records_refusals
+    async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
+        """Start at a snapshot, whatever is there."""
+        check_position(snapshot.position)
+        reply = await self._calls.change("restore", stream, token, str(snapshot.position), snapshot.body)
+        accept(reply, stream, snapshot.position, token)
+        await self._list(stream)
+
+    async def delete(self, stream: str, token: int = 0) -> bool:
+        """Delete a stream; one that was created again meanwhile stays listed."""
+        reply = await self._calls.change("delete", stream, token)
+        if status(reply) == "fenced":
+            raise Fenced(stream, token, int(reply[1]))
+        await self._calls.send("ZREM", STREAMS, stream)
+        if await self._is_there(stream):
+            await self._list(stream)
+        return status(reply) == "ok"
+
+    async def _list(self, stream: str, bounds: Sequence[Bound] = NO_BOUNDS) -> None:
+        """List a stream, and check its bounds in the same step, so that many at once cannot pass them."""
+        counted = chain.from_iterable((*_names_of(bound.prefix), bound.most) for bound in bounds)
+        reply = await self._calls.others.start(read_script("list"), (STREAMS,), stream, *counted)
+        if status(reply) == "full":
+            raise TooManyStreams(stream, bounds[int(reply[1]) - 1], int(reply[2]))
+
+
+def _names_of(prefix: str) -> tuple[str, str]:
+    """Give the range of names with this prefix; names are ASCII."""
+    return (f"[{prefix}", f"({prefix}\x7f") if prefix else ("-", "+")
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _fence_keys(lease: tuple[str, int]) -> tuple[str, str]:
+    """Give the keys that show who holds the lease."""
+    keys = stream_keys(lease[0])
+    return keys.meta, keys.lease
+
+
+def _tokens(leases: Iterable[tuple[str, int]]) -> list[int]:
+    return [token for _, token in leases]

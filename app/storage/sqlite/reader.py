@@ -1,0 +1,109 @@
+"""Reads the streams of an SQLite file, also while another process writes them."""
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from urllib.parse import quote
+
+from app.storage.errors import StoreUnavailable
+from app.storage.interface import Remains, Silence, StreamSize
+from app.storage.log import Entry, Position, Snapshot
+from app.storage.pages import is_full, possible_seqs
+from app.storage.sqlite import reads, wal
+from app.storage.sqlite.schema import APPLICATION_ID, BASES, refuse_foreign
+from app.storage.sqlite.worker import SqliteWorker, cause_of
+
+# Look for this many samples at a time, so that other reads get their turn in between.
+SEQS_PER_STEP = 1_000
+
+
+class SqliteReader:
+    """Reads the streams of a file, also while another process writes them."""
+
+    application_id = APPLICATION_ID
+    mode = "ro"
+
+    def __init__(self, path: Path, busy_seconds: float = 1.0) -> None:
+        self._path, self._busy_seconds = path, busy_seconds
+        self._reader = SqliteWorker(self._connect_reader, "BEGIN")
+
+    async def open(self) -> None:
+        """Check that database and -wal belong together, and open them."""
+        wal.refuse_mismatch(self._resolve())
+        await self._reader.start()
+
+    async def close(self) -> None:
+        """Finish the waiting reads."""
+        await self._reader.stop()
+
+    def exists(self) -> bool:
+        """Tell whether there is a file."""
+        return self._path.exists()
+
+    async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
+        """Read the snapshot and the head."""
+        return await self._reader.run(partial(reads.load, stream=stream))
+
+    async def inspect(self, stream: str) -> Remains | None:
+        """Read what is left of a stream."""
+        return await self._reader.run(partial(reads.inspect, stream=stream))
+
+    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
+        """Read a page of the log."""
+        return await self._reader.run(partial(reads.entries, stream=stream, after=after, limit=limit))
+
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
+        """Read the batches that hold these samples."""
+        remaining = iter(possible_seqs(seqs))
+        found: dict[Position, Entry] = {}
+        while not is_full(found.values()) and (part := list(islice(remaining, SEQS_PER_STEP))):
+            batches = await self._reader.run(partial(reads.entries_holding, stream=stream, seqs=part))
+            found.update((entry.position, entry) for entry in batches)
+        return list(found.values())
+
+    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
+        """Give the seqs of known ids."""
+        return await self._reader.run(partial(reads.find_ids, stream=stream, ids=ids))
+
+    async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the records of labelled samples."""
+        return await self._reader.run(partial(reads.find_labels, stream=stream, seqs=possible_seqs(seqs)))
+
+    async def streams(self, after: str, limit: int) -> list[str]:
+        """List names in order."""
+        return await self._reader.run(partial(reads.streams, after=after, limit=limit))
+
+    async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
+        """Say how long streams have been silent."""
+        return await self._reader.run(partial(reads.silences, streams=streams))
+
+    async def size(self, stream: str) -> StreamSize:
+        """Measure a stream."""
+        return await self._reader.run(partial(reads.size, stream=stream))
+
+    def _resolve(self) -> Path:
+        """Follow all links: SQLite keeps its other files beside the real file."""
+        self._path = Path(os.path.realpath(self._path))
+        return self._path
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        name = f"file:{quote(str(self._path))}?mode={mode}"
+        try:
+            return sqlite3.connect(name, timeout=self._busy_seconds, isolation_level=None, uri=True)
+        except sqlite3.OperationalError as error:
+            raise StoreUnavailable(f"SQLite: {error}: {self._path}", cause_of(error)) from error
+
+    def _connect_reader(self) -> sqlite3.Connection:
+        """Connect read-only: closing the connection then leaves the files as they are."""
+        connection = self._connect(self.mode)
+        try:
+            refuse_foreign(connection, self.application_id)
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'bases'").fetchone():
+                connection.execute(BASES.replace("TABLE", "TEMP TABLE"))
+        except BaseException:
+            connection.close()
+            raise
+        return connection

@@ -1,0 +1,101 @@
+"""What reads an SQLite store, as plain functions of a connection inside a transaction."""
+
+import sqlite3
+from collections.abc import Sequence
+from itertools import islice
+from time import time
+
+from app.storage.errors import StoreCorrupt, StreamNotFound
+from app.storage.interface import Remains, Silence, StreamSize
+from app.storage.log import Entry, Position, Snapshot, find_gap
+from app.storage.pages import collect_batches
+from app.storage.sqlite.rows import VARIABLES, find_stream, number_of, read_entries, read_snapshot, select_among
+
+
+def load(connection: sqlite3.Connection, stream: str) -> tuple[Snapshot, Position] | None:
+    """Read the snapshot and the head, and make sure that the log leads from one to the other."""
+    try:
+        number, head = find_stream(connection, stream)
+    except StreamNotFound:
+        return None
+    snapshot = read_snapshot(connection, "snapshots", number)
+    if snapshot is None:
+        raise StoreCorrupt(stream, "the snapshot is missing")
+    first = next(iter(read_entries(connection, number, snapshot.position, 1)), None)
+    last = connection.execute(
+        "SELECT seq, sub FROM log WHERE stream = ? ORDER BY seq DESC, sub DESC LIMIT 1", (number,)
+    ).fetchone()
+    if gap := find_gap(snapshot.position, head, first, last and Position(*last)):
+        raise StoreCorrupt(stream, gap)
+    return snapshot, head
+
+
+def inspect(connection: sqlite3.Connection, stream: str) -> Remains | None:
+    """Read what is left of a stream, and count its log."""
+    row = connection.execute("SELECT number, head_seq, head_sub, log_entries FROM streams WHERE name = ?", (stream,))
+    found = row.fetchone()
+    if found is None:
+        return None
+    number, seq, sub, expected = found
+    (actual,) = connection.execute("SELECT count(*) FROM log WHERE stream = ?", (number,)).fetchone()
+    faults = () if actual == expected else (f"the log has {actual} entries where {expected} were written",)
+    newest, base = (read_snapshot(connection, table, number) for table in ("snapshots", "bases"))
+    return Remains(Position(seq, sub), newest, base, faults)
+
+
+def entries(connection: sqlite3.Connection, stream: str, after: Position, limit: int) -> list[Entry]:
+    """Read a page of the log."""
+    return read_entries(connection, number_of(connection, stream), after, limit)
+
+
+def entries_holding(connection: sqlite3.Connection, stream: str, seqs: Sequence[int]) -> list[Entry]:
+    """Read the batches that hold these sorted seqs."""
+    number = number_of(connection, stream)
+
+    def next_batch(seq: int) -> Entry | None:
+        found = read_entries(connection, number, Position.before(seq), 1)
+        while found and found[0].first_seq is None:  # no batch stands between label events of one seq
+            found = read_entries(connection, number, Position.before(found[0].position.seq + 1), 1)
+        return found[0] if found else None
+
+    return collect_batches(seqs, next_batch)
+
+
+def find_ids(connection: sqlite3.Connection, stream: str, ids: Sequence[str]) -> dict[str, int]:
+    """Give the seqs of known ids."""
+    return dict(select_among(connection, "SELECT id, seq FROM ids WHERE stream = ? AND id IN", stream, ids))
+
+
+def find_labels(connection: sqlite3.Connection, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+    """Give the records of labelled samples."""
+    return dict(select_among(connection, "SELECT seq, body FROM labels WHERE stream = ? AND seq IN", stream, seqs))
+
+
+def streams(connection: sqlite3.Connection, after: str, limit: int) -> list[str]:
+    """List names in order."""
+    rows = connection.execute("SELECT name FROM streams WHERE name > ? ORDER BY name LIMIT ?", (after, limit))
+    return [name for (name,) in rows]
+
+
+def silences(connection: sqlite3.Connection, streams: Sequence[str]) -> dict[str, Silence]:
+    """Say how long streams have been silent."""
+    found: dict[str, Silence] = {}
+    now, remaining = time(), iter(streams)
+    while part := list(islice(remaining, VARIABLES)):
+        marks = ", ".join("?" * len(part))
+        query = f"SELECT name, changed_at, log_entries FROM streams WHERE name IN ({marks})"  # noqa: S608
+        found |= {name: Silence(max(0.0, now - at), entries) for name, at, entries in connection.execute(query, part)}
+    return found
+
+
+def size(connection: sqlite3.Connection, stream: str) -> StreamSize:
+    """Measure a stream."""
+    row = connection.execute(
+        "SELECT log_entries, log_bytes, coalesce(length(newest.body), 0) + coalesce(length(bases.body), 0) "
+        "FROM streams LEFT JOIN snapshots newest ON newest.stream = number "
+        "LEFT JOIN bases ON bases.stream = number WHERE name = ?",
+        (stream,),
+    ).fetchone()
+    if row is None:
+        raise StreamNotFound(stream)
+    return StreamSize(*row)

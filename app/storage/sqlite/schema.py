@@ -1,0 +1,69 @@
+"""The tables of an SQLite store, and how its file is recognised."""
+
+import sqlite3
+from time import time
+
+from app.storage.errors import StoreError
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = int.from_bytes(b"itan")
+
+# Files of the same version may lack this table, which came later.
+BASES = """
+CREATE TABLE IF NOT EXISTS bases (
+    stream INTEGER PRIMARY KEY, seq INTEGER NOT NULL, sub INTEGER NOT NULL, body BLOB NOT NULL);
+"""
+SCHEMA = f"""{BASES}
+CREATE TABLE streams (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
+    head_seq INTEGER NOT NULL, head_sub INTEGER NOT NULL, log_entries INTEGER NOT NULL, log_bytes INTEGER NOT NULL,
+    changed_at REAL NOT NULL DEFAULT 0);
+CREATE TABLE snapshots (
+    stream INTEGER PRIMARY KEY, seq INTEGER NOT NULL, sub INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE log (
+    stream INTEGER NOT NULL, seq INTEGER NOT NULL, sub INTEGER NOT NULL,
+    first_seq INTEGER, ids BLOB, body BLOB NOT NULL, PRIMARY KEY (stream, seq, sub));
+CREATE TABLE ids (stream INTEGER, id TEXT, seq INTEGER NOT NULL, PRIMARY KEY (stream, id)) WITHOUT ROWID;
+CREATE TABLE labels (stream INTEGER, seq INTEGER, body BLOB NOT NULL, PRIMARY KEY (stream, seq)) WITHOUT ROWID;
+-- Numbers of deleted streams whose rows are still to be removed, a few at a time.
+CREATE TABLE doomed (stream INTEGER PRIMARY KEY);
+"""
+
+# The number of streams, kept by the writing connection: counting a hundred thousand takes milliseconds.
+CENSUS = """
+PRAGMA temp_store = MEMORY;
+CREATE TEMP TABLE census AS SELECT count(*) AS streams FROM main.streams;
+CREATE TEMP TRIGGER born AFTER INSERT ON main.streams BEGIN UPDATE census SET streams = streams + 1; END;
+CREATE TEMP TRIGGER gone AFTER DELETE ON main.streams BEGIN UPDATE census SET streams = streams - 1; END;
+"""
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables of a new store."""
+    connection.executescript(
+        f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION_ID}; "
+        f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+    )
+
+
+def refuse_foreign(connection: sqlite3.Connection, application_id: int = APPLICATION_ID) -> None:
+    """Raise StoreError for a file of another program or version."""
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    signature = (read_number(connection, "application_id"), read_number(connection, "user_version"))
+    if tables > 0 and signature != (application_id, SCHEMA_VERSION):
+        raise StoreError("SQLite: the file belongs to another program or to a newer version")
+
+
+def add_changed_at(connection: sqlite3.Connection) -> None:
+    """Add the column of the time of the last change to an older file; its streams count as changed now."""
+    if "changed_at" not in [row[1] for row in connection.execute("PRAGMA table_info(streams)")]:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ALTER TABLE streams ADD COLUMN changed_at REAL NOT NULL DEFAULT 0")
+        connection.execute("UPDATE streams SET changed_at = ?", (time(),))
+        connection.execute("COMMIT")
+
+
+def read_number(connection: sqlite3.Connection, pragma: str) -> int:
+    """Read a numeric pragma."""
+    number: int = connection.execute(f"PRAGMA {pragma}").fetchone()[0]
+    return number

@@ -1,0 +1,229 @@
+"""A store in one SQLite file: one process writes, others may read."""
+
+import asyncio
+import os
+import resource
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from limits.aio.storage import MemoryStorage
+
+from app.storage.bounds import NO_BOUNDS, Bound
+from app.storage.errors import Cause, StoreError, StoreUnavailable
+from app.storage.interface import NO_LABELS, Durability
+from app.storage.log import Entry, Position, Snapshot, check_append, check_position, check_replace, last_trimmable
+from app.storage.sqlite import wal, writes
+from app.storage.sqlite.lock import FileLock
+from app.storage.sqlite.reader import SqliteReader
+from app.storage.sqlite.schema import BASES, CENSUS, add_changed_at, make_tables, read_number, refuse_foreign
+from app.storage.sqlite.watch import FileWatch
+from app.storage.sqlite.worker import SqliteWorker
+from app.storage.usage import Usage
+from app.storage.write_refusals import WriteRefusals, records_outcomes, records_refusals
+
+# Only a long reader makes a write-ahead log grow this far.
+LONG_WAL_BYTES = 128 << 20
+SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.FSYNC: "FULL"}
+CHECK_SECONDS = 1.0
+
+
+class SqliteStore(SqliteReader):
+    """Keeps streams in a file: one thread writes, another reads."""
+
+    is_exclusive = True
+    retries = 0
+
+    def __init__(self, path: Path, busy_seconds: float = 1.0, durability: Durability = Durability.PROCESS) -> None:
+        super().__init__(path, busy_seconds)
+        self._synchronous = SYNCHRONOUS[durability]
+        self._tokens = count(1)
+        self.windows = MemoryStorage()
+        self.write_refusals = WriteRefusals()
+        self._lock: FileLock | None = None
+        self._checking: asyncio.Task[None] | None = None
+        self._writer = SqliteWorker(self._connect_writer, "BEGIN IMMEDIATE")
+
+    async def open(self) -> None:
+        """Lock the file, create or check its tables, and finish the deletions of an earlier process."""
+        self._lock = FileLock(self._resolve())
+        self._lock.acquire()
+        try:
+            wal.refuse_mismatch(self._path)
+            await self._writer.start()
+            await self._begin()
+            await self._reader.start()
+            self._checking = asyncio.create_task(self._check_files())
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _begin(self) -> None:
+        try:
+            await self._writer.run(_touch)
+            await self._purge()
+        except StoreUnavailable as error:
+            if error.cause not in (Cause.FULL, Cause.FAILED):
+                raise  # what is full can be read, and may have usage later
+
+    async def close(self) -> None:
+        """Finish the waiting calls and release the file."""
+        if self._checking is not None:
+            self._checking.cancel()
+        is_ended = all([await worker.stop() for worker in (self._reader, self._writer)])
+        if self._lock is not None and is_ended:  # a hanging thread may still write
+            self._lock.release()
+
+    async def check(self) -> list[str]:
+        """Begin a write, and warn of a write-ahead log that cannot be reset."""
+        await self._writer.run(_touch)
+        usage = await self.usage()
+        warnings = usage.warnings(f"the disk of {self._path}")
+        if usage.wal_bytes > LONG_WAL_BYTES:
+            warnings.append(f"the write-ahead file takes {usage.wal_bytes >> 20} MiB: is a long reader holding it?")
+        return warnings
+
+    async def usage(self) -> Usage:
+        """Measure the files, and the disk or the file size limit of the process, whichever is fuller."""
+        try:
+            return await asyncio.to_thread(self._measure)
+        except OSError as error:
+            raise StoreUnavailable(f"cannot measure {self._path}: {error.strerror}") from error
+
+    def wal_bytes(self) -> int:
+        """Give the size of the write-ahead log."""
+        return wal.size_of(wal.wal_path(self._path))
+
+    async def acquire(self, stream: str, owner: str, seconds: float, keep_seconds: float = 0.0) -> int:
+        """Grant every lease: the lock on the file keeps other writers out."""
+        return next(self._tokens)
+
+    async def ask(self, stream: str, owner: str) -> None:
+        """Do nothing: there is nobody to ask."""
+
+    async def wanted(self, owner: str) -> set[str]:
+        """Give none: nobody asks."""
+        return set()
+
+    async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
+        """Give none: no lease can be lost."""
+        return set()
+
+    async def release(self, tokens: Mapping[str, int]) -> None:
+        """Do nothing: leases do not end."""
+
+    @records_outcomes
+    async def create(
+        self, stream: str, snapshot: Snapshot, token: int = 0, bounds: Sequence[Bound] = NO_BOUNDS
+    ) -> bool:
+        """Create a stream."""
+        check_position(snapshot.position)
+        return await self._writer.run(partial(writes.create, stream=stream, snapshot=snapshot, bounds=bounds))
+
+    @records_outcomes
+    async def append(
+        self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
+    ) -> None:
+        """Add an entry at the head."""
+        check_append(after, entry, labels)
+        await self._writer.run(partial(writes.append, stream=stream, after=after, entry=entry, labels=dict(labels)))
+
+    @records_refusals
+    async def save_snapshot(
+        self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
+    ) -> None:
+        """Replace the snapshot and trim, step by step."""
+        check_position(snapshot.position)
+        last = last_trimmable(snapshot.position, keep_from_seq)
+        save = partial(writes.save_snapshot, stream=stream, snapshot=snapshot, last=last, as_base=as_base)
+        await self._writer.run(save)
+        while await self._writer.run(partial(writes.trim, stream=stream, last=last)):
+            pass
+
+    @records_refusals
+    async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
+        """Replace the stream's state."""
+        check_replace(after, snapshot)
+        await self._writer.run(partial(writes.replace, stream=stream, after=after, snapshot=snapshot))
+        await self._purge_if_possible()
+
+    @records_refusals
+    async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
+        """Start at a snapshot, whatever is there."""
+        check_position(snapshot.position)
+        await self._writer.run(partial(writes.restore, stream=stream, snapshot=snapshot))
+        await self._purge_if_possible()
+
+    async def delete(self, stream: str, token: int = 0) -> bool:
+        """Delete a stream."""
+        existed = await self._writer.run(partial(writes.delete, stream=stream))
+        await self._purge_if_possible()
+        return existed
+
+    def _measure(self) -> Usage:
+        disk = os.statvfs(self._path.parent)
+        size_bytes = disk.f_blocks * disk.f_frsize
+        files = wal.size_of(self._path), self.wal_bytes()
+        of_disk = Usage(size_bytes - disk.f_bavail * disk.f_frsize, size_bytes, *files)
+        longest, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+        of_file = Usage(max(files), max(0, longest), *files)  # -1 is no limit
+        return max(of_disk, of_file, key=lambda usage: usage.share)
+
+    async def _check_files(self) -> None:
+        """Check the files also while nobody writes: what is lost can still be saved then."""
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            with suppress(StoreError):
+                await self._writer.run(_touch)
+
+    async def _purge_if_possible(self) -> None:
+        with suppress(StoreUnavailable):  # the stream is gone; the next purge removes the rest
+            await self._purge()
+
+    async def _purge(self) -> None:
+        while await self._writer.run(writes.purge):
+            pass
+
+    def _connect_writer(self) -> sqlite3.Connection:
+        assert self._lock is not None
+        connection = self._connect("rwc")
+        watch = FileWatch(self._path, self._lock.descriptor)
+        try:
+            watch.begin(connection, set_up(connection, self._path, self._synchronous))
+            connection.executescript(CENSUS)
+        except BaseException:
+            connection.close()
+            raise
+        self._writer.watch = watch
+        return connection
+
+
+def _touch(connection: sqlite3.Connection) -> None:
+    """Write without changing anything, so that a full or read-only file shows."""
+    connection.execute("DELETE FROM doomed WHERE stream = -1")
+
+
+def set_up(connection: sqlite3.Connection, path: Path, synchronous: str) -> bytes:
+    """Prepare a file and a connection for writing, and give the id of this opening."""
+    refuse_foreign(connection)
+    if not wal.size_of(wal.wal_path(path)):
+        with suppress(sqlite3.OperationalError):  # another process reads
+            # what is recorded now must not itself depend on a -wal
+            connection.execute("PRAGMA journal_mode = DELETE")
+    if read_number(connection, "user_version") == 0:
+        make_tables(connection)
+    connection.execute(BASES)
+    add_changed_at(connection)
+    opening = wal.new_opening()
+    with suppress(sqlite3.OperationalError):  # a full disk: streams can still be read
+        wal.record_opening(connection, opening)
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StoreUnavailable("SQLite: no write-ahead log on this file system")
+    connection.execute(f"PRAGMA synchronous = {synchronous}")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")  # the file watch does it
+    connection.execute("PRAGMA journal_size_limit = 0")  # so that its size shows what it holds
+    return opening

@@ -1,0 +1,207 @@
+"""What changes an SQLite store, as plain functions of a connection inside a transaction."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from time import time
+
+import msgspec
+
+from app.storage.bounds import NO_BOUNDS, Bound
+from app.storage.errors import StaleWriter, TooManyStreams
+from app.storage.log import START, Entry, Position, Snapshot, base_is_due
+from app.storage.sqlite.rows import ENTRY_COLUMNS, as_entry, find_stream, read_snapshot, snapshot_position
+
+# Steps this small keep other streams' appends from waiting for a big clean-up.
+STEP_ENTRIES = 256
+STEP_ROWS = 5_000
+# Names are ASCII: this sorts after whatever can follow a prefix.
+LAST = "\x7f"
+
+
+def create(
+    connection: sqlite3.Connection, stream: str, snapshot: Snapshot, bounds: Sequence[Bound] = NO_BOUNDS
+) -> bool:
+    """Create a stream unless it exists."""
+    if bounds and not _exists(connection, stream):
+        _refuse_beyond(connection, stream, bounds)
+    inserted = connection.execute(
+        "INSERT INTO streams (name, head_seq, head_sub, log_entries, log_bytes, changed_at) "
+        "VALUES (?, ?, ?, 0, 0, ?) ON CONFLICT DO NOTHING",
+        (stream, *snapshot.position, time()),
+    )
+    if inserted.rowcount == 0:
+        return False
+    _put_snapshot(connection, "snapshots", inserted.lastrowid or 0, snapshot)
+    return True
+
+
+def _exists(connection: sqlite3.Connection, stream: str) -> bool:
+    return connection.execute("SELECT 1 FROM streams WHERE name = ?", (stream,)).fetchone() is not None
+
+
+def _refuse_beyond(connection: sqlite3.Connection, stream: str, bounds: Sequence[Bound]) -> None:
+    for bound in bounds:
+        count = _count_streams(connection, bound.prefix)
+        if count >= bound.most:
+            raise TooManyStreams(stream, bound, count)
+
+
+def _count_streams(connection: sqlite3.Connection, prefix: str) -> int:
+    if not prefix:
+        return int(connection.execute("SELECT streams FROM census").fetchone()[0])
+    named = "SELECT count(*) FROM streams WHERE name >= ? AND name < ?"
+    return int(connection.execute(named, (prefix, prefix + LAST)).fetchone()[0])
+
+
+def append(
+    connection: sqlite3.Connection, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes]
+) -> None:
+    """Add an entry at the head."""
+    number = _move_head(connection, stream, after, entry)
+    if number is None:
+        _refuse_unless_repeated(connection, stream, after, entry)
+        return
+    _put_entry(connection, number, entry)
+    if entry.ids:
+        connection.executemany(
+            "INSERT INTO ids VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq",
+            ((number, name, seq) for name, seq in entry.named_samples()),
+        )
+    if labels:
+        connection.executemany(
+            "INSERT INTO labels VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body",
+            ((number, int(seq), body) for seq, body in labels.items()),
+        )
+
+
+def _move_head(connection: sqlite3.Connection, stream: str, after: Position, entry: Entry) -> int | None:
+    """Move the head to an entry, and give the stream's number; None, and nothing changed, if it was not at `after`."""
+    row = connection.execute(
+        "UPDATE streams SET head_seq = ?, head_sub = ?, log_entries = log_entries + 1, log_bytes = log_bytes + ?, "
+        "changed_at = ? WHERE name = ? AND head_seq = ? AND head_sub = ? RETURNING number",
+        (*entry.position, len(entry.body), time(), stream, *after),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def _refuse_unless_repeated(connection: sqlite3.Connection, stream: str, after: Position, entry: Entry) -> None:
+    """Raise StaleWriter or StreamNotFound unless the entry repeats the newest one."""
+    number, head = find_stream(connection, stream)
+    if head != entry.position or _read_body(connection, number, head) != entry.body:
+        raise StaleWriter(stream, after, head)
+
+
+def _read_body(connection: sqlite3.Connection, number: int, position: Position) -> bytes | None:
+    key = (number, *position)
+    row = connection.execute("SELECT body FROM log WHERE stream = ? AND seq = ? AND sub = ?", key).fetchone()
+    return row[0] if row else None
+
+
+def _put_entry(connection: sqlite3.Connection, number: int, entry: Entry) -> None:
+    packed = msgspec.msgpack.encode(entry.ids) if entry.ids else None
+    connection.execute(
+        f"INSERT INTO log (stream, {ENTRY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 (names of columns)
+        (number, *entry.position, entry.body, entry.first_seq, packed),
+    )
+
+
+def save_snapshot(
+    connection: sqlite3.Connection, stream: str, snapshot: Snapshot, last: Position, *, as_base: bool = False
+) -> None:
+    """Replace the snapshot by a newer one, and the base if it is due."""
+    number, head = find_stream(connection, stream)
+    stored = snapshot_position(connection, "snapshots", number) or START  # any snapshot may replace a lost one
+    if not stored <= snapshot.position <= head:
+        raise StaleWriter(stream, snapshot.position, stored if snapshot.position < stored else head)
+    _put_snapshot(connection, "snapshots", number, snapshot)
+    if as_base or base_is_due(snapshot_position(connection, "bases", number), snapshot.position, last):
+        _put_snapshot(connection, "bases", number, snapshot)
+
+
+def _put_snapshot(connection: sqlite3.Connection, table: str, number: int, snapshot: Snapshot) -> None:
+    query = f"REPLACE INTO {table} VALUES (?, ?, ?, ?)"  # noqa: S608 (names from this file)
+    connection.execute(query, (number, *snapshot.position, snapshot.body))
+
+
+def trim(connection: sqlite3.Connection, stream: str, last: Position) -> bool:
+    """Drop some of the entries up to a position; True while there are more."""
+    number, _ = find_stream(connection, stream)
+    last = min(last, *(snapshot_position(connection, table, number) or START for table in ("snapshots", "bases")))
+    oldest = connection.execute(
+        "SELECT seq, sub, x'', first_seq, ids, length(body) FROM log WHERE stream = ? AND (seq, sub) <= (?, ?) "
+        "ORDER BY seq, sub LIMIT ?",
+        (number, *last, STEP_ENTRIES),
+    )
+    dropped = list(_take_step(oldest))
+    if dropped:
+        _drop(connection, number, dropped)
+    return bool(dropped)
+
+
+def _take_step(rows: Iterable[Sequence[object]]) -> Iterator[tuple[Entry, int]]:
+    """Take entries, each with the size of its body, until they hold STEP_ROWS samples."""
+    samples = 0
+    for *columns, size_bytes in rows:
+        entry = as_entry(*columns)  # type: ignore[arg-type]
+        yield entry, size_bytes  # type: ignore[misc]
+        samples += entry.n_samples
+        if samples >= STEP_ROWS:
+            return
+
+
+def _drop(connection: sqlite3.Connection, number: int, dropped: list[tuple[Entry, int]]) -> None:
+    last = dropped[-1][0].position
+    connection.execute("DELETE FROM log WHERE stream = ? AND (seq, sub) <= (?, ?)", (number, *last))
+    connection.execute("DELETE FROM labels WHERE stream = ? AND seq <= ?", (number, last.seq))
+    connection.executemany(
+        "DELETE FROM ids WHERE stream = ? AND id = ? AND seq = ?",  # a newer sample may bear the same id
+        ((number, name, seq) for entry, _ in dropped for name, seq in entry.named_samples()),
+    )
+    connection.execute(
+        "UPDATE streams SET log_entries = log_entries - ?, log_bytes = log_bytes - ? WHERE number = ?",
+        (len(dropped), sum(size_bytes for _, size_bytes in dropped), number),
+    )
+
+
+def replace(connection: sqlite3.Connection, stream: str, after: Position, snapshot: Snapshot) -> None:
+    """Give the stream a new number and the snapshot, and leave its old rows to `purge`."""
+    number, head = find_stream(connection, stream)
+    if head != after:
+        if head == snapshot.position and read_snapshot(connection, "snapshots", number) == snapshot:
+            return
+        raise StaleWriter(stream, after, head)
+    restore(connection, stream, snapshot)
+
+
+def restore(connection: sqlite3.Connection, stream: str, snapshot: Snapshot) -> None:
+    """Give the stream a new number and the snapshot, and leave its old rows to `purge`."""
+    delete(connection, stream)
+    create(connection, stream, snapshot)
+
+
+def delete(connection: sqlite3.Connection, stream: str) -> bool:
+    """Delete a stream; its rows are removed later, step by step."""
+    connection.execute("INSERT INTO doomed SELECT number FROM streams WHERE name = ?", (stream,))
+    return connection.execute("DELETE FROM streams WHERE name = ?", (stream,)).rowcount > 0
+
+
+def purge(connection: sqlite3.Connection) -> bool:
+    """Remove some rows of deleted streams; True while there are more."""
+    doomed = connection.execute("SELECT stream FROM doomed LIMIT 1").fetchone()
+    if doomed is None:
+        return False
+    steps = (("log", "rowid", STEP_ENTRIES), ("ids", "id", STEP_ROWS), ("labels", "seq", STEP_ROWS))
+    if not any(_remove_rows(connection, doomed[0], *step) for step in steps):
+        connection.execute("DELETE FROM snapshots WHERE stream = ?", doomed)
+        connection.execute("DELETE FROM bases WHERE stream = ?", doomed)
+        connection.execute("DELETE FROM doomed WHERE stream = ?", doomed)
+    return True
+
+
+def _remove_rows(connection: sqlite3.Connection, number: int, table: str, key: str, limit: int) -> bool:
+    removed = connection.execute(
+        f"DELETE FROM {table} WHERE stream = ? AND {key} IN "  # noqa: S608 (names from this file)
+        f"(SELECT {key} FROM {table} WHERE stream = ? LIMIT ?)",
+        (number, number, limit),
+    )
+    return removed.rowcount > 0
