@@ -1,6 +1,6 @@
 """Records: what a label that comes hours later needs to know of its sample."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
@@ -142,6 +142,13 @@ class Records:
         return together
 
     @classmethod
+    def joined(cls, parts: "list[Records]", n_features: int) -> "Records":
+        """What came in parts, maybe in none, as one."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls.concatenate([cls.empty(0, n_features, 0, altered=False), *parts]).compact()
+
+    @classmethod
     def empty(cls, n: int, n_features: int, n_nodes: int, *, altered: bool) -> "Records":
         """n blank records with room for receipts of n_nodes nodes, and for what differs from the samples if altered."""
         blank = _blank_row(row_type(n_features, -(-n_nodes // 8), n_features if altered else 0))
@@ -154,6 +161,10 @@ class Records:
         rows = records.rows
         rows["seq"], rows["x"], rows["time"] = np.arange(seq, seq + len(X)), X, time
         return records
+
+    def widened(self, n_nodes: int) -> "Records":
+        """A copy with room for receipts of n_nodes nodes, and for what differs from the samples; compact undoes it."""
+        return Records.concatenate([self], n_nodes)
 
     def compact(self) -> "Records":
         """The same records with receipts no wider than they need."""
@@ -190,7 +201,13 @@ class Records:
         """InvalidSnapshot for values that no detector writes."""
         _check_ranges(self.rows)
 
-    def note_learned(self, chosen: IntArray | slice, examined: Examined, ordinal: int) -> None:
+    def note_decided(self, decisions: Mapping[str, NDArray[Any]]) -> None:
+        """Write what was said of the samples, columns (n,) by name."""
+        self.rows["ready"] = True
+        for name, column in decisions.items():
+            self.rows[name] = column
+
+    def note_learned(self, chosen: BoolArray | slice, examined: Examined, ordinal: int) -> None:
         """Write the receipts of the chosen records, which the model learns as numbers from ordinal on."""
         rows = self.rows
         rows["status"][chosen] = LEARNED
@@ -205,15 +222,15 @@ class Records:
 
     def put(self, i: int, record: "Records") -> None:
         """Overwrite record i by another's only one, whose receipt may be narrower."""
-        _copy(Records.concatenate([record], 8 * self.rows["left"].shape[1]).rows, self.rows[i : i + 1])
+        _copy(record.widened(8 * self.rows["left"].shape[1]).rows, self.rows[i : i + 1])
 
     def replaced(self, i: int, record: "Records") -> "Records":
         """These records with number i exchanged."""
         return Records.concatenate([self[:i], record, self[i + 1 :]]).compact()
 
-    def receipt(self, i: int, scaled: FloatArray, moment: float) -> Receipt:
-        """How record i was learned; scaled is its x in the space of the model, moment its time on the model's clock."""
-        row = self.rows[i]
+    def receipt(self, scaled: FloatArray, moment: float) -> Receipt:
+        """How a single record was learned; scaled (m,) is its x in the model's space, moment its time on its clock."""
+        row = self.rows[0]
         left = np.unpackbits(row["left"], bitorder="little").astype(bool)
         altered = row["learned"].size > 0 and not np.isnan(row["learned"]).any()
         learned, spread = (row["learned"], row["spread"]) if altered else (scaled, np.zeros_like(scaled))

@@ -100,7 +100,7 @@ def test_retraction_of_early_samples_equals_never_having_seen_them():
     never = detector(2, max_nodes=1, scaling=scaling)
     records = never.observe(calm := np.clip(X, -2, 2)).records
     never.feedback(records[gone], [True] * len(gone))
-    statistics, rest = never._model.nodes.statistics, np.delete(calm, gone, axis=0)
+    statistics, rest = never.state.density.nodes.statistics, np.delete(calm, gone, axis=0)
     assert statistics.count[0] == len(rest)
     assert np.allclose(statistics.mean[0], rest.mean(0), rtol=1e-9)
     assert np.allclose(statistics.scatter[0], (rest - rest.mean(0)).T @ (rest - rest.mean(0)), rtol=1e-9)

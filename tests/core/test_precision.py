@@ -341,7 +341,7 @@ def test_what_is_imputed_beside_a_huge_value_has_no_huge_variance():
     model.observe([[1e15, np.nan, 0.1]])
     for one in (model, plain):
         one.observe(clusters(40, seed=1))
-    spread, usual = (one._model.densities.moments()[1][0, 1, 1] for one in (model, plain))
+    spread, usual = (one.state.density.densities.moments()[1][0, 1, 1] for one in (model, plain))
     assert spread < 1.5 * usual
 
 
@@ -379,5 +379,5 @@ def test_a_long_stream_stays_sound_and_its_state_small(family):
         assert np.isfinite(out.score[out.ready]).all()
         assert_sound(model)
         sizes.append(len(model.to_bytes()))
-    assert model.describe()["nodes"][0]["count"] + len(model._model.state()["pending"]) == pytest.approx(n)
+    assert model.describe()["nodes"][0]["count"] + len(model.state.density.state()["pending"]) == pytest.approx(n)
     assert sizes[-1] < 2 * sizes[0] + 100_000

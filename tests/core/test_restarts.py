@@ -113,10 +113,10 @@ def test_what_has_faded_to_nothing_stays_as_it_is_when_its_sample_is_taken_out()
     old = model.observe(X[:200], 1e9 + np.arange(200.0)).records[150]
     model.observe(X[200:], 2e9 + np.arange(100.0))
     model.feedback(old, [False])  # ends the round
-    before = model._model.nodes.statistics.state("node")
+    before = model.state.density.nodes.statistics.state("node")
     before = {name: array.copy() for name, array in before.items()}
     assert model.feedback(model.feedback(old, [False]).records, [True]).retracted[0]
-    for name, array in model._model.nodes.statistics.state("node").items():
+    for name, array in model.state.density.nodes.statistics.state("node").items():
         assert np.array_equal(array, before[name]), name
 
 
@@ -135,15 +135,15 @@ def test_cuts_between_samples_that_differ_by_next_to_nothing_can_be_read_back(fi
 # states that could not be read back
 
 SPOILT: dict[str, Callable[[Detector], Any]] = {
-    "a count that is no number": lambda model: model._model.nodes.statistics.count.fill(np.nan),
-    "a mean beyond all samples": lambda model: model._model.nodes.statistics.mean.fill(1e200),
-    "a variance below zero": lambda model: model._model.nodes.statistics.scatter.fill(-1.0),
-    "weights that do not sum to one": lambda model: model._model.mixture.weights.fill(0.7),
-    "a second model that is broken": lambda model: model._supervision.normals.nodes.prior.strength.fill(0.0),
-    "a label count of another type": lambda model: setattr(model._outcomes, "_decided", [0.5, 1.5]),
-    "a clock ahead of its samples": lambda model: setattr(model._model._forgetting, "now", 1e6),
-    "a warm-up with an infinity": lambda model: model._warmup.rows["x"].fill(np.inf),
-    "sequence numbers that go back": lambda model: setattr(model, "next_seq", 0),
+    "a count that is no number": lambda model: model.state.density.nodes.statistics.count.fill(np.nan),
+    "a mean beyond all samples": lambda model: model.state.density.nodes.statistics.mean.fill(1e200),
+    "a variance below zero": lambda model: model.state.density.nodes.statistics.scatter.fill(-1.0),
+    "weights that do not sum to one": lambda model: model.state.density.mixture.weights.fill(0.7),
+    "a second model that is broken": lambda model: model.state.supervision.normals.nodes.prior.strength.fill(0.0),
+    "a label count of another type": lambda model: setattr(model.state.outcomes, "_decided", [0.5, 1.5]),
+    "a clock ahead of its samples": lambda model: setattr(model.state.density._forgetting, "now", 1e6),
+    "a warm-up with an infinity": lambda model: model.state.warmup.rows["x"].fill(np.inf),
+    "sequence numbers that go back": lambda model: setattr(model.state, "next_seq", 0),
 }
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from core import Detector, InvalidSnapshot
-from core.detector import VERSION
+from core.engine.state import VERSION
 from core.snapshot import MAGIC, decode, encode
 from tests.core.samples import clusters, detector
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from app.storage.memory import MemoryStore
 from core import Detector
-from core.detector import VERSION
+from core.engine.state import VERSION
 from tests.app.harness import NOW, Service, blobs
 from tests.golden.golden import Answers, Golden, path_of, write
 

@@ -95,8 +95,8 @@ class InStep:
 
 def without_supervision(detector: Detector) -> Detector:
     """The detector with its scores by all nodes of the one model, whatever labels say of them: the engine alone."""
-    detector._supervision._needed = False
-    detector._model._labelled = detector._model._log_weights = None
+    detector.state.supervision._needed = False
+    detector.state.density._labelled = detector.state.density._log_weights = None
     return detector
 
 

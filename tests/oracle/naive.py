@@ -1,4 +1,4 @@
-"""The whole of ITAN in plain loops, one sample at a time: the specification of core/detector.py."""
+"""The whole of ITAN in plain loops, one sample at a time: the specification of core/engine."""
 
 from dataclasses import dataclass
 from math import inf, log, nan, nextafter

@@ -71,7 +71,7 @@ def settled(imported: StreamState, earliest: Position, next_seq: int) -> StreamS
     """Give an imported state its place in the log; none of its own samples can be labelled here."""
     detector = imported.detector
     shift = max(0, next_seq - detector.next_seq)
-    detector.first_seq, detector.next_seq = detector.first_seq + shift, detector.next_seq + shift
+    detector.renumber(detector.first_seq + shift)
     state = new_state(detector, max(Position(detector.next_seq - 1, 0), earliest))
     state.newest_timestamp = imported.newest_timestamp
     return state

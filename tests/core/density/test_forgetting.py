@@ -53,7 +53,7 @@ def test_the_memory_bounds_the_rounds():
     assert forgetting.memory(10**9) == 700
     model = detector(1, half_life_samples=20.0, round_growth=0.1)
     model.observe(np.random.default_rng(0).normal(size=(400, 1)))
-    assert model._model.room <= 2
+    assert model.state.density.room <= 2
 
 
 def root(model: Detector) -> dict:

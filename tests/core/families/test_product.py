@@ -81,8 +81,8 @@ def test_a_retracted_sample_was_never_seen(missing):
     with_them.observe(X[150:])
     without.observe(X[150:])
     for model in (with_them, without):
-        model._model.end_round()
-    ours, theirs = (d._model.state() for d in (with_them, without))
+        model.state.density.end_round()
+    ours, theirs = (d.state.density.state() for d in (with_them, without))
     for name in ("node_count", "node_mean", "node_scatter"):
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-7, atol=1e-7)
 
@@ -91,7 +91,7 @@ def test_retraction_and_its_undo_on_a_grown_tree():
     X = mixed(900, missing=0.05)
     model = detector_of(ALL)
     records = model.observe(X).records
-    model._model.end_round()
+    model.state.density.end_round()
     before = model.score(X)
     gone = model.feedback(records[-200:], [True] * 200)
     assert gone.retracted.all()

@@ -115,14 +115,14 @@ def test_leaving_out_is_conditioning_on_the_others(m, fields):
     if model.config.learn_from == "labelled_normal":
         model.feedback(out.records, [False] * 150)
     Z = clusters(30, m, seed=3)
-    fast = model._model.densities.left_out(Z)
+    fast = model.state.density.densities.left_out(Z)
     if m == 1:
         np.testing.assert_allclose(fast.log_density, 0.0, atol=1e-12)
         np.testing.assert_allclose(
-            fast.mean[:, 0], np.broadcast_to(model._model.densities.moments()[0][:, 0], fast.mean[:, 0].shape)
+            fast.mean[:, 0], np.broadcast_to(model.state.density.densities.moments()[0][:, 0], fast.mean[:, 0].shape)
         )
         return
-    slow = NodeDensities.left_out(model._model.densities, Z)
+    slow = NodeDensities.left_out(model.state.density.densities, Z)
     np.testing.assert_allclose(fast.log_density, slow.log_density, rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(fast.mean, slow.mean, rtol=1e-7, atol=1e-7)
 
@@ -153,7 +153,7 @@ def test_what_is_left_without_a_huge_feature_is_exact(family, size):
     """Left to |W e|^2 - z_j^2 / P_jj, what remains beside 1e9 deviations is wrong by a hundred."""
     model = trained(family=family)
     usual, huge = np.array([[0.2, 0.1, -0.2]]), np.array([[0.2, size, -0.2]])
-    densities = model._model.densities
+    densities = model.state.density.densities
     np.testing.assert_allclose(
         densities.left_out(huge).log_density[:, 1], densities.left_out(usual).log_density[:, 1], rtol=1e-9, atol=1e-9
     )
@@ -247,11 +247,11 @@ def test_with_labels_both_models_are_explained_by_their_shares():
     model.feedback(out.records[100:160], [bool(flagged) for flagged in out.is_anomaly[100:160]])
     X = clusters(20, seed=1, missing=0.1)
     found = model.explain(X)
-    (everything, _), (normals, _) = model._supervision.models()
+    (everything, _), (normals, _) = model.state.supervision.models()
     assert 0.01 < normals < 0.99
     one, two = (
-        explanation_of([(1.0, part)], model._passing.scaling, model._passing.scaling.apply(X), found.score)
-        for part in (model._model, model._supervision.normals)
+        explanation_of([(1.0, part)], model.state.scaling, model.state.scaling.apply(X), found.score)
+        for part in (model.state.density, model.state.supervision.normals)
     )
     np.testing.assert_allclose(found.contribution, everything * one.contribution + normals * two.contribution)
     np.testing.assert_allclose(found.expected, everything * one.expected + normals * two.expected)

@@ -51,7 +51,7 @@ def test_the_described_hyperplanes_send_samples_to_the_described_children():
         held[plane["right"]] = held[plane["node"]] & ~above
         assert nodes[plane["left"]]["parent"] == nodes[plane["right"]]["parent"] == plane["node"]
         assert nodes[plane["left"]]["level"] == nodes[plane["node"]]["level"] + 1
-    internal = model._model.tree.membership(model._passing.scaling.apply(X))
+    internal = model.state.density.tree.membership(model.state.scaling.apply(X))
     calm = np.abs((X - ORIGIN) / UNITS).max(1) < 10  # what is not drawn in
     agree = np.stack([held[node["id"]] for node in nodes], axis=1)[calm] == internal[calm]
     assert agree.mean() > 0.999

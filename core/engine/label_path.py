@@ -1,0 +1,73 @@
+"""The path of a label that comes after the decision: validate, then threshold, costs and densities follow it.
+
+What they need to know of the sample, its score and how it was learned, is what its record kept.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.engine.learning import receipt_nodes, relearn, supervise
+from core.engine.state import DetectorState
+from core.records import Records
+from core.results import Feedback
+from core.validation import checked_labels
+
+
+def feedback(state: DetectorState, records: Records, labels: Sequence[bool | None]) -> Feedback:
+    """Let labels, one a record, pass one after the other. Detector.feedback says the rest."""
+    new = checked_labels(labels, records.seq, state.first_seq, state.next_seq)
+    before = state.next_threshold
+    told = records.widened(receipt_nodes(state))
+    outcomes, retracted = [], np.zeros(len(told), bool)
+    latest: dict[int, int] = {}
+    for i, label in enumerate(new):
+        seq = int(told.seq[i])
+        _refresh(state, told, i, latest.get(seq))
+        latest[seq] = i
+        outcomes.append(_outcome(int(told.label[i]), label))
+        retracted[i] = _relabel(state, told[i], label)
+        _keep_warm(state, told[i])
+    if state.ready:
+        state.threshold.settle()
+    return Feedback(outcomes, retracted, before, state.next_threshold, told.compact())
+
+
+def _refresh(state: DetectorState, told: Records, i: int, latest: int | None) -> None:
+    """Bring record i up to date: a label earlier in this call, or the warm-up's end, may have changed it."""
+    place = int(told.seq[i]) - state.first_seq
+    if latest is not None:
+        told.rows[i] = told.rows[latest]
+    elif place < len(state.warmup):
+        told.put(i, state.warmup[place])
+
+
+def _relabel(state: DetectorState, record: Records, label: int) -> bool:
+    """Give one record its label, and let everything follow; whether its sample left the density."""
+    row = record.rows[0]
+    old, row["label"] = int(row["label"]), label
+    if label == old or not state.ready:
+        return False
+    if row["ready"]:
+        score = float(row["score"])
+        state.threshold.label(int(row["seq"]), score, label, float(row["level"]))
+        state.outcomes.move(score, bool(row["is_anomaly"]), old, label)
+    retracted = relearn(state, record)
+    supervise(state, record, old)
+    return retracted
+
+
+def _keep_warm(state: DetectorState, record: Records) -> None:
+    """Keep what a label changed, if its sample is one of the warm-up's."""
+    place = int(record.seq[0]) - state.first_seq
+    if place < len(state.warmup):
+        state.warmup = state.warmup.replaced(place, record)
+
+
+def _outcome(old: int, new: int) -> str:
+    """What becomes of a label: applied, duplicate, revised or withdrawn."""
+    if old == new:
+        return "duplicate"
+    if new == 0:
+        return "withdrawn"
+    return "applied" if old == 0 else "revised"

@@ -1,0 +1,78 @@
+"""What the densities learn of a sample, and take back when its label says so.
+
+Labels are +1 (anomalous), -1 (normal) and 0 (none). A record keeps how its sample was learned.
+"""
+
+from dataclasses import replace
+
+from core.arrays import BoolArray, FloatArray
+from core.density.receipt import Receipt
+from core.density.round import Examined
+from core.engine.state import DetectorState
+from core.records import LEARNED, NOT_LEARNED, RETRACTED, Records
+
+
+def examine(state: DetectorState, X: FloatArray, time: FloatArray) -> Examined:
+    """What the density says of samples (n, m), in the user's units, and how it would learn them. Pure."""
+    return state.density.examine(state.scaling.apply(X), time)
+
+
+def learn(state: DetectorState, examined: Examined, records: Records) -> None:
+    """Learn those of the samples that learn_from wants; their records keep how."""
+    chosen = wanted(state, records)
+    if chosen.any():
+        part = examined if chosen.all() else examined.rows(chosen)
+        records.note_learned(slice(None) if chosen.all() else chosen, part, state.density.next_ordinal)
+        state.density.learn(part)
+
+
+def wanted(state: DetectorState, records: Records) -> BoolArray:
+    """Which records (n,) learn_from wants in the density, by their labels and decisions."""
+    label = records.label
+    match state.config.learn_from:
+        case "all":
+            chosen: BoolArray = label <= 0
+        case "decided_normal":
+            chosen = (label < 0) | ((label == 0) & ~records.is_anomaly)
+        case _:
+            chosen = label < 0
+    return chosen
+
+
+def relearn(state: DetectorState, record: Records) -> bool:
+    """Learn one sample, take it back or learn it again, as its label has it now; whether it left the density."""
+    row = record.rows[0]
+    is_wanted, status = bool(wanted(state, record)[0]), int(row["status"])
+    if is_wanted and status == NOT_LEARNED:
+        learn(state, examine(state, record.x, record.time), record)
+    elif is_wanted != (status == LEARNED) and status != NOT_LEARNED:
+        (state.density.restore if is_wanted else state.density.retract)(_receipt(state, record))
+        row["status"] = LEARNED if is_wanted else RETRACTED
+    return not is_wanted and status == LEARNED
+
+
+def supervise(state: DetectorState, record: Records, old: int) -> None:
+    """Let the second model take a normal in or out, and the nodes' normality know; old is the label before."""
+    if not state.supervision.needed:
+        return
+    row, label = record.rows[0], int(record.label[0])
+    if row["status"] == NOT_LEARNED:
+        x = examine(state, record.x, record.time).learned[0]
+    else:
+        receipt = _receipt(state, record)
+        x = receipt.x
+        if old < 0:
+            state.supervision.normals.retract(replace(receipt, ordinal=int(row["normal_ordinal"])))
+        if label < 0:
+            row["normal_ordinal"] = state.supervision.learn(receipt)
+    state.supervision.label(int(row["seq"]), label, float(row["gain"]), x)
+
+
+def _receipt(state: DetectorState, record: Records) -> Receipt:
+    moment = state.density.moments(record.rows["ordinal"].astype(float), record.time)
+    return record.receipt(state.scaling.apply(record.x)[0], float(moment[0]))
+
+
+def receipt_nodes(state: DetectorState) -> int:
+    """The most nodes that a receipt has to say something of."""
+    return state.config.max_nodes if state.config.profile == "paper" else 0

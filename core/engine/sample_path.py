@@ -1,0 +1,144 @@
+"""The path of a sample: validate, scale, score, decide, learn, in this order; or, while it warms up, wait.
+
+Samples are scored and decided by what was learned before them, and learned after that. The decision rule is
+`state.threshold`: to add one, write a Threshold in core/threshold, and let threshold_of make it where the config names
+it. The rule sees each score by pass_by, which gives the threshold it met, and each label by label.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from core.arrays import BoolArray, FloatArray
+from core.density.round import Examined
+from core.engine.learning import examine, learn, receipt_nodes, supervise
+from core.engine.state import DetectorState
+from core.records import Records
+from core.results import Observation
+from core.scaling import estimated, typical
+from core.validation import checked_samples, checked_times
+from core.views.contributions import Explanation, explanation_of
+
+SEGMENT_ROWS: Final = 1024
+"""Rows scored at a time when no round ends in between."""
+
+
+class Decisions(NamedTuple):
+    """What was said of n samples, each (n,): scores and thresholds in nats, levels as the rule gives them, and gains.
+
+    A label that comes later needs level and gain; gain is by how much the second model ranked a sample higher.
+    """
+
+    score: FloatArray
+    threshold: FloatArray
+    is_anomaly: BoolArray
+    level: FloatArray
+    gain: FloatArray
+
+
+def observe(state: DetectorState, X: Any, times: Any, *, explain: bool) -> Observation:
+    """Let samples X (n, m), of these times (n,), pass one after the other. Detector.observe says the rest."""
+    X = checked_samples(X, state.config.n_features, state.config.features)
+    time = checked_times(times, len(X), needed=state.config.half_life_seconds is not None)
+    explained = [Explanation.empty(state.config.n_features)] if explain else None
+    records = Records.joined(list(_parts(state, X, time, explained)), state.config.n_features)
+    return Observation(
+        records.seq.copy(),
+        records.score.copy(),
+        records.threshold.copy(),
+        records.is_anomaly.copy(),
+        records.ready.copy(),
+        state.samples_needed,
+        records,
+        None if explained is None else Explanation.concatenate(explained),
+    )
+
+
+def score(state: DetectorState, X: Any) -> FloatArray:
+    """Scores (n,) of samples X (n, m), which nothing learns. Detector.score says the rest."""
+    X = checked_samples(X, state.config.n_features, state.config.features)
+    return _scores(state, state.scaling.apply(X))
+
+
+def explain(state: DetectorState, X: Any) -> Explanation:
+    """Why samples X (n, m) get their scores; nothing learns them."""
+    X = checked_samples(X, state.config.n_features, state.config.features)
+    Z = state.scaling.apply(X)
+    return _explanation(state, Z, _scores(state, Z))
+
+
+def _parts(
+    state: DetectorState, X: FloatArray, time: FloatArray, explained: list[Explanation] | None
+) -> Iterator[Records]:
+    """Records of samples (n, m), in parts that one frozen model scores; what the warm-up needs comes first."""
+    start = min(len(X), state.samples_needed)
+    if start:
+        yield _warm_up(state, X[:start], time[:start])
+    while start < len(X):
+        size = SEGMENT_ROWS if state.config.learn_from == "labelled_normal" else state.density.room
+        part = slice(start, start + size)
+        yield _pass(state, X[part], time[part], explained)
+        start += size
+
+
+def _pass(state: DetectorState, X: FloatArray, time: FloatArray, explained: list[Explanation] | None) -> Records:
+    """Score, decide, explain if asked to, and learn samples (n, m), at most as many as the round has room for."""
+    examined = examine(state, X, time)
+    decisions = _decide(state, examined)
+    flagged = decisions.is_anomaly
+    state.outcomes.count(flagged)
+    if explained is not None and flagged.any():
+        explained.append(_explanation(state, examined.Z[flagged], decisions.score[flagged]))
+    n_nodes, altered = examined.left.shape[1], examined.any_altered
+    records = Records.of(state.next_seq, X, time, n_nodes=n_nodes, altered=altered)
+    records.note_decided(decisions._asdict())
+    learn(state, examined, records)
+    state.next_seq += len(X)
+    return records
+
+
+def _decide(state: DetectorState, examined: Examined) -> Decisions:
+    """Flag samples whose score is above the threshold that each meets; the decision rule takes note of the scores."""
+    log_density, gain = state.supervision.judge(examined)
+    score = state.scaling.score(examined.Z, log_density)
+    level = state.threshold.levels(score)
+    threshold = state.threshold.pass_by(score)
+    return Decisions(score, threshold, score > threshold, level, gain)
+
+
+def _warm_up(state: DetectorState, X: FloatArray, time: FloatArray) -> Records:
+    """Keep samples (n, m), at most as many as are needed; with the last of them the warm-up ends."""
+    records = Records.of(state.next_seq, X, time)
+    state.next_seq += len(X)
+    state.warmup = Records.concatenate([state.warmup, records]).compact()
+    if not state.samples_needed:
+        _end_warmup(state)
+    return records
+
+
+def _end_warmup(state: DetectorState) -> None:
+    """Fix the scaling; then learn each sample as if it came now, and let the threshold see the score it would have."""
+    warm = state.warmup.widened(receipt_nodes(state))
+    state.start(estimated(warm.x, state.config.kinds))
+    state.density.nodes.expect(*typical(state.scaling.apply(warm.x)))
+    for i in range(len(warm)):
+        record = warm[i]
+        examined = examine(state, record.x, record.time)
+        _decide(state, examined)
+        learn(state, examined, record)
+        if record.label[0] != 0:
+            supervise(state, record, 0)
+    state.warmup = warm.compact()
+
+
+def _scores(state: DetectorState, Z: FloatArray) -> FloatArray:
+    """Scores (n,) of scaled samples (n, m), a segment at a time."""
+    segments = [Z[start : start + SEGMENT_ROWS] for start in range(0, len(Z), SEGMENT_ROWS)]
+    parts = [state.scaling.score(segment, state.supervision.log_density(segment)) for segment in segments]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _explanation(state: DetectorState, Z: FloatArray, score: FloatArray) -> Explanation:
+    """Why scaled samples (n, m) have these scores (n,)."""
+    return explanation_of(state.supervision.models(), state.scaling, Z, score)

@@ -1,0 +1,157 @@
+"""The state of a detector: all that must be saved for it to go on as if it had never stopped."""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.config import DetectorConfig
+from core.density.model import DensityModel
+from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
+from core.feedback.costs import Outcomes
+from core.feedback.supervision import Supervision
+from core.records import Records
+from core.scaling import Scaling, check_scaling, given
+from core.sizes import check_sizes
+from core.snapshot import Arrays, decode, encode, take
+from core.threshold import Threshold, threshold_of
+from core.validation import checked_samples
+
+VERSION: Final = 3
+OLDER: Final = (2,)
+"""Versions that are read too."""
+
+
+class DetectorState:
+    """What a detector knows. The paths of a sample and of a label change it; to_bytes saves it, from_bytes restores it.
+
+    warmup keeps the first samples, which fix the scaling, for good: a label may come for any of them. density is the
+    model of all samples that learn_from wants; supervision is what labels say beyond it; outcomes are the costs of past
+    decisions. scaling and threshold exist once the warm-up is over. The next sample gets the number next_seq.
+    """
+
+    def __init__(self, config: DetectorConfig, *, first_seq: int = 1) -> None:
+        self.config = config
+        self.first_seq = self.next_seq = first_seq
+        self.warmup = Records.empty(0, config.n_features, 0, altered=False)
+        self.density = DensityModel(config)
+        self.supervision = Supervision(config, self.density)
+        self.outcomes = Outcomes(config.cost_false_negative, config.cost_false_positive)
+        self._scaling: Scaling | None = None
+        self._threshold: Threshold | None = None
+        if (scaling := given(config)) is not None:
+            self.start(scaling)
+
+    def start(self, scaling: Scaling) -> None:
+        """End the warm-up: fix the scaling for good, and make the decision rule that the config names."""
+        self._scaling = scaling
+        self._threshold = threshold_of(self.config, scaling.log_volume)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the warm-up is over, so that the next sample gets a score."""
+        return self._scaling is not None
+
+    @property
+    def samples_needed(self) -> int:
+        """Samples that the warm-up still needs; 0 once ready."""
+        return 0 if self.ready else self.config.warmup - len(self.warmup)
+
+    @property
+    def scaling(self) -> Scaling:
+        """The map to the space of the density. Raises NotReady during the warm-up."""
+        if self._scaling is None:
+            raise NotReady(self.samples_needed)
+        return self._scaling
+
+    @property
+    def threshold(self) -> Threshold:
+        """The decision rule. Raises NotReady during the warm-up."""
+        if self._threshold is None:
+            raise NotReady(self.samples_needed)
+        return self._threshold
+
+    @property
+    def next_threshold(self) -> float:
+        """The threshold that the next score will meet, in nats; NaN before ready."""
+        return self.threshold.value if self.ready else np.nan
+
+    @property
+    def newest_time(self) -> float | None:
+        """The newest timestamp by which what is learned fades; None before any, or without a half-life in seconds."""
+        if self.config.half_life_seconds is None:
+            return None
+        newest = max(self.density.newest_time, self.supervision.newest_time, self.warmup.time.max(initial=-np.inf))
+        return float(newest) if np.isfinite(newest) else None
+
+    def renumber(self, first_seq: int) -> None:
+        """Number the samples anew, the first one first_seq."""
+        self.first_seq, self.next_seq = first_seq, first_seq + self.next_seq - self.first_seq
+
+    def to_bytes(self) -> bytes:
+        """Everything, as a versioned snapshot. Raises InvalidState if from_bytes could not read it back."""
+        arrays = self.state()
+        try:
+            self.check(arrays)
+        except InvalidSnapshot as error:
+            raise InvalidState(error.reason) from error
+        meta = {"config": self.config.to_dict(), "first_seq": self.first_seq, "next_seq": self.next_seq}
+        return encode("detector", VERSION, meta, arrays)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> "DetectorState":
+        """The state that to_bytes wrote. Raises InvalidSnapshot for anything else."""
+        meta, arrays = decode(blob, "detector", VERSION, *OLDER)
+        try:
+            state = cls(DetectorConfig.from_dict(meta["config"]), first_seq=meta["first_seq"])
+            state.next_seq = meta["next_seq"]
+        except (KeyError, TypeError, InvalidConfig) as error:
+            raise InvalidSnapshot(f"its config is not valid: {error}") from error
+        state.warmup = Records.from_bytes(take(arrays, "warmup", np.uint8, (-1,)).tobytes())
+        state.check(arrays)
+        state.load(arrays)
+        return state
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Every array that a continuation needs, by name."""
+        arrays = self.density.state() | self.supervision.state() | self.outcomes.state()
+        arrays["warmup"] = np.frombuffer(self.warmup.to_bytes(), np.uint8)
+        if self.ready:
+            arrays |= {"location": self.scaling.location, "scale": self.scaling.scale} | self.threshold.state()
+        return arrays
+
+    def check(self, arrays: Arrays) -> None:
+        """InvalidSnapshot unless some history of this config, warm-up and these numbers leads to these arrays."""
+        seqs = self.first_seq, self.next_seq
+        if not all(type(seq) is int for seq in seqs) or not 1 <= self.first_seq <= self.next_seq < 2**62:
+            raise InvalidSnapshot("its sequence numbers are not valid")
+        check_sizes(arrays)
+        self._check_warmup(ready="location" in arrays)
+        self.density.check(arrays)
+        self.supervision.check(arrays)
+        self.outcomes.check(arrays)
+        if "location" in arrays:
+            location, scale = (take(arrays, k, np.float64, (self.config.n_features,)) for k in ("location", "scale"))
+            check_scaling(location, scale, self.config)
+            threshold_of(self.config, 0.0).check(arrays)
+
+    def _check_warmup(self, *, ready: bool) -> None:
+        self.warmup.check()
+        n, m = self.warmup.x.shape
+        n_seen, wanted = self.next_seq - self.first_seq, self.config.warmup
+        if m != self.config.n_features or n != min(n_seen, wanted) or ready != (n == wanted):
+            raise InvalidSnapshot("its warm-up does not fit its config")
+        try:
+            checked_samples(self.warmup.x, m, self.config.features)
+        except InvalidObservation as error:
+            raise InvalidSnapshot(f"its warm-up holds what is no sample: {error}") from error
+        self.density.check_times(self.warmup.time)
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over arrays that passed check."""
+        if "location" in arrays:
+            self.start(Scaling(arrays["location"], arrays["scale"], self.config.kinds))
+            self.threshold.load(arrays)
+        self.density.load(arrays)
+        self.supervision.load(arrays)
+        self.outcomes.load(arrays)
