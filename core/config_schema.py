@@ -20,13 +20,13 @@ from core.config import (
     DetectorConfig,
 )
 
-FEATURE: Final[dict[str, Any]] = {
+FEATURE_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {"name": NAME.schema, "kind": KIND.schema | {"default": "gaussian"}},
     "required": ["name"],
     "additionalProperties": False,
 }
-AFFINE: Final[dict[str, Any]] = {
+AFFINE_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "description": "a number a feature: (x - location) / scale",
     "properties": {
@@ -76,7 +76,7 @@ TEXTS: Final = {
 }
 
 
-def config_schema(feature: dict[str, Any] = FEATURE, affine: dict[str, Any] = AFFINE) -> dict[str, Any]:
+def config_schema(feature: dict[str, Any] = FEATURE_SCHEMA, affine: dict[str, Any] = AFFINE_SCHEMA) -> dict[str, Any]:
     """Every field with type, range, default and meaning; a field that has none by itself may be null.
 
     A document that names schemas gives references to those of a feature and of a scaling by the user.

@@ -1,45 +1,110 @@
-"""How large the numbers of a state can be: scaled samples are at most 1e100, and only so many are added up."""
+"""What a detector takes once it has grown as far as its config lets it: in memory, saved, and a record of a sample.
 
-from collections import defaultdict
-from functools import cache
-from sys import float_info
+All figures are upper estimates in bytes, by the shapes of what the parts keep.
+"""
+
+import json
+from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
+from core.config import DetectorConfig
+from core.families import Layout
+from core.feedback.costs import MAX_BINS
+from core.feedback.labelled import CAPACITY as LABELLED_SAMPLES
+from core.records import row_type
+from core.snapshot import DIGEST_BYTES
+from core.threshold.labelled_scores import CAPACITY as LABELLED_SCORES
+from core.threshold.recent_scores import WINDOW
+from core.tree.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
 
-from core.arrays import FloatArray
-from core.errors import InvalidSnapshot
-from core.snapshot import Arrays
-
-LARGEST_SAMPLE: Final = 2e101
-"""A little above what a scaled sample, a mean of such, or a projection of one, can be."""
-_LARGEST_SQUARES: Final = 1e217
-_LARGEST_SUM: Final = 2.0**53 * LARGEST_SAMPLE
-_OF_SAMPLES: Final = ("_mean", "_x", "_learned", "_normal", "_offset")
-_IN_NATS_OR_UNITS: Final = ("threshold", "level", "outcome", "ranked", "location", "scale")
-_MAY_BE_MISSING: Final = ("pending", "pending_time", "clock")
-
-
-def check_sizes(arrays: Arrays) -> None:
-    """InvalidSnapshot for numbers that are not finite, or larger than any samples can make them."""
-    groups: defaultdict[float, list[str]] = defaultdict(list)
-    for name, array in arrays.items():
-        if array.dtype == np.float64 and not name.endswith(_MAY_BE_MISSING):
-            groups[_bound_of(name)].append(name)
-    for bound, names in groups.items():
-        if not _largest(np.concatenate([arrays[name].ravel() for name in names])) <= bound:
-            worst = next(name for name in names if not _largest(arrays[name]) <= bound)
-            raise InvalidSnapshot(f"its array {worst!r} holds a number that is not finite, or too large")
+NUMBER_BYTES: Final = 8
+HEADER_BYTES: Final = 8_000
+"""Names, types and shapes of all arrays in a snapshot."""
+THRESHOLD_NUMBERS: Final = WINDOW + 4 * LABELLED_SCORES
+COST_NUMBERS: Final = 4 * (MAX_BINS + 1)
+NODE_NUMBERS: Final = 16
+"""Counts, links and weights of a node."""
+FLOAT_OBJECT_BYTES: Final = 32
+ARRAYS_BYTES: Final = 100 * 200
+"""A hundred arrays, each with what the allocator adds."""
 
 
-def _largest(numbers: FloatArray) -> float:
-    return float(np.abs(numbers).max(initial=0.0))
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Upper estimates for one detector, in bytes: in memory, of to_bytes, and of one record of Records.to_bytes."""
+
+    memory_bytes: int
+    snapshot_bytes: int
+    record_bytes: int
 
 
-@cache
-def _bound_of(name: str) -> float:
-    if name.endswith("_sum"):
-        return _LARGEST_SUM
-    if name.startswith(_IN_NATS_OR_UNITS):
-        return float_info.max
-    return LARGEST_SAMPLE if name.endswith(_OF_SAMPLES) else _LARGEST_SQUARES
+def sizes_of(config: DetectorConfig) -> Sizes:
+    """Estimate a detector of this config when all its nodes are there and everything that is bounded is full.
+
+    >>> sizes_of(DetectorConfig(n_features=3)).record_bytes
+    148
+    """
+    models = _models(config)
+    snapshot = _snapshot_bytes(config, models)
+    memory = snapshot + sum(_made_again_bytes(config, nodes) for nodes in models)
+    return Sizes(memory, snapshot, _record_bytes(config))
+
+
+def _models(config: DetectorConfig) -> list[int]:
+    """The most nodes of each model that there may be: of everything, and of labelled normals."""
+    alone = config.profile == "paper" or config.learn_from == "labelled_normal"
+    return [config.max_nodes] if alone else [config.max_nodes, max(1, config.max_nodes // 2)]
+
+
+def _snapshot_bytes(config: DetectorConfig, models: list[int]) -> int:
+    """The bytes of the state: the models, the warm-up, the scores and labels."""
+    numbers = sum(_model_numbers(config, nodes) for nodes in models) + 2 * config.n_features
+    numbers += THRESHOLD_NUMBERS + COST_NUMBERS
+    if len(models) > 1:
+        numbers += LABELLED_SAMPLES * (config.n_features + 3) + 2 * WINDOW
+    header = HEADER_BYTES + len(json.dumps(config.to_dict()))
+    return NUMBER_BYTES * numbers + config.warmup * _record_bytes(config) + header
+
+
+def _model_numbers(config: DetectorConfig, nodes: int) -> int:
+    """What a model keeps: nodes, the two sides of each leaf's candidate, the leaves' recent samples, a round."""
+    m, width = config.n_features, Layout(config.kinds).width
+    matrix = _covariance_numbers(config)
+    packed = matrix if config.family.endswith("diagonal") else m * (m + 1) // 2
+    numbers = nodes * (2 * packed + 3 * width + 3 * m + NODE_NUMBERS) + _round_samples(config) * (m + 1)
+    return numbers + (nodes + 1) * (packed + width + 1) + _recent_samples(config, nodes) * (2 * m + 2)
+
+
+def _made_again_bytes(config: DetectorConfig, nodes: int) -> int:
+    """What one model takes in memory that a snapshot leaves out.
+
+    Whole matrices, factors of the covariances, the tree's relations, what is known of the samples of a round.
+    """
+    m, matrix = config.n_features, _covariance_numbers(config)
+    factors = NUMBER_BYTES * nodes * (8 * matrix + 8 * m + 2 * Layout(config.kinds).width + NODE_NUMBERS)
+    relations = nodes * (nodes + LABELLED_SAMPLES) + NUMBER_BYTES * nodes * (nodes + 1) // 2
+    pending = _round_samples(config) * NUMBER_BYTES * (3 * m + nodes + 2)
+    return factors + relations + pending + ARRAYS_BYTES + 2 * FLOAT_OBJECT_BYTES * THRESHOLD_NUMBERS
+
+
+def _recent_samples(config: DetectorConfig, nodes: int) -> int:
+    """The samples that the leaves of a model keep at most."""
+    if config.profile == "paper":
+        return 0
+    return max(TOTAL, (nodes + 1) // 2 * max(LEAST, LEAST_A_FEATURE * (config.n_features + 1)))
+
+
+def _covariance_numbers(config: DetectorConfig) -> int:
+    m = config.n_features
+    return m if config.family.endswith("diagonal") else m * m
+
+
+def _round_samples(config: DetectorConfig) -> int:
+    """The samples that are learned together."""
+    return config.max_round if config.round_growth else 1
+
+
+def _record_bytes(config: DetectorConfig) -> int:
+    """One record: the sample, what was filled or drawn in, and of the paper's tree a bit a node."""
+    side_bytes = -(-config.max_nodes // 8) if config.profile == "paper" else 0
+    return row_type(config.n_features, side_bytes, config.n_features).itemsize + DIGEST_BYTES

@@ -7,7 +7,7 @@ each array), the arrays' bytes in that order, 8 bytes of BLAKE2b over all before
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -29,11 +29,11 @@ _TYPE_OF: Final[Mapping[type[np.generic], np.dtype[Any]]] = {
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def encode(kind: str, version: int, meta: Mapping[str, Any], arrays: Arrays) -> bytes:
+def encode_snapshot(kind: str, version: int, meta: Mapping[str, Any], arrays: Arrays) -> bytes:
     """The bytes of meta (JSON-able) and arrays (float64, int64, int8, uint8 or bool), deterministic.
 
-    >>> blob = encode("demo", 1, {"m": 2}, {"x": np.arange(3.0)})
-    >>> meta, arrays = decode(blob, "demo", 1)
+    >>> blob = encode_snapshot("demo", 1, {"m": 2}, {"x": np.arange(3.0)})
+    >>> meta, arrays = decode_snapshot(blob, "demo", 1)
     >>> meta, arrays["x"]
     ({'m': 2}, array([0., 1., 2.]))
     """
@@ -46,7 +46,9 @@ def encode(kind: str, version: int, meta: Mapping[str, Any], arrays: Arrays) -> 
     return body + digest(body)
 
 
-def decode(blob: bytes, kind: str, version: int, *older: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def decode_snapshot(
+    blob: bytes, kind: str, version: int, *older: int
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Meta and arrays of a blob; InvalidSnapshot if it is foreign, damaged, or of another kind or version.
 
     Sizes are checked against the bytes at hand before anything is allocated. older versions are read too.
@@ -61,6 +63,23 @@ def decode(blob: bytes, kind: str, version: int, *older: int) -> tuple[dict[str,
     if not isinstance(meta, dict) or not isinstance(layout, list):
         raise InvalidSnapshot("its header is incomplete")
     return meta, _arrays(layout, payload)
+
+
+def readable_metas(blob: bytes) -> Iterator[dict[str, Any]]:
+    """The meta of each header that can still be read in bytes that may be damaged; a snapshot may hold another one.
+
+    No checksum is looked at.
+    """
+    start = blob.find(MAGIC)
+    while start >= 0:
+        try:
+            (length,) = _LENGTH.unpack_from(blob, start + len(MAGIC))
+            header = parsed(blob[start + _PREFIX_BYTES : start + _PREFIX_BYTES + length])
+            if isinstance(header["meta"], dict):
+                yield header["meta"]
+        except (struct.error, ValueError, RecursionError, LookupError, TypeError):
+            pass
+        start = blob.find(MAGIC, start + 1)
 
 
 def digest(body: bytes | memoryview) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from core.feedback.costs import Costs
+from core import Costs
 
 RECENT_FLAGS: Final = 1000
 RECENT_SCORES: Final = 100

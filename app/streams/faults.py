@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from core.errors import shown as core_shown
+from core import shown as core_shown
 
 SHOWN_CHARACTERS = 80
 FIELD_CHARACTERS = 200

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray
+from core.bounds import LARGEST_SAMPLE
 from core.errors import InvalidSnapshot
-from core.sizes import LARGEST_SAMPLE
 from core.snapshot import Arrays, take
 
 _LEARNED_AS: Final = ("pending_learned", "pending_spread")

@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from core.bounds import check_bounds
 from core.config import DetectorConfig
 from core.density.model import DensityModel
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
@@ -12,8 +13,7 @@ from core.feedback.costs import Outcomes
 from core.feedback.supervision import Supervision
 from core.records import Records
 from core.scaling import Scaling, check_scaling, given
-from core.sizes import check_sizes
-from core.snapshot import Arrays, decode, encode, take
+from core.snapshot import Arrays, decode_snapshot, encode_snapshot, take
 from core.threshold import Threshold, threshold_of
 from core.validation import checked_samples
 
@@ -96,12 +96,12 @@ class DetectorState:
         except InvalidSnapshot as error:
             raise InvalidState(error.reason) from error
         meta = {"config": self.config.to_dict(), "first_seq": self.first_seq, "next_seq": self.next_seq}
-        return encode("detector", VERSION, meta, arrays)
+        return encode_snapshot("detector", VERSION, meta, arrays)
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> "DetectorState":
         """The state that to_bytes wrote. Raises InvalidSnapshot for anything else."""
-        meta, arrays = decode(blob, "detector", VERSION, *OLDER)
+        meta, arrays = decode_snapshot(blob, "detector", VERSION, *OLDER)
         try:
             state = cls(DetectorConfig.from_dict(meta["config"]), first_seq=meta["first_seq"])
             state.next_seq = meta["next_seq"]
@@ -125,7 +125,7 @@ class DetectorState:
         seqs = self.first_seq, self.next_seq
         if not all(type(seq) is int for seq in seqs) or not 1 <= self.first_seq <= self.next_seq < 2**62:
             raise InvalidSnapshot("its sequence numbers are not valid")
-        check_sizes(arrays)
+        check_bounds(arrays)
         self._check_warmup(ready="location" in arrays)
         self.density.check(arrays)
         self.supervision.check(arrays)

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from core import Detector, InvalidSnapshot
+from core import Detector, InvalidSnapshot, readable_metas
 from core.engine.state import VERSION
-from core.snapshot import MAGIC, decode, encode
+from core.snapshot import MAGIC, decode_snapshot, encode_snapshot
 from tests.core.samples import clusters, detector
 
 META = st.dictionaries(
@@ -34,7 +34,7 @@ ARRAYS = st.dictionaries(
 @settings(max_examples=50)
 @given(META, ARRAYS)
 def test_round_trip(meta, arrays):
-    got_meta, got = decode(encode("k", 3, meta, arrays), "k", 3)
+    got_meta, got = decode_snapshot(encode_snapshot("k", 3, meta, arrays), "k", 3)
     assert got_meta == meta
     assert list(got) == list(arrays)
     for name, array in arrays.items():
@@ -44,20 +44,36 @@ def test_round_trip(meta, arrays):
         assert got[name].flags.writeable
 
 
-BLOB = encode("k", 3, {"m": 2}, {"x": np.arange(3.0), "b": np.array([True])})
+BLOB = encode_snapshot("k", 3, {"m": 2}, {"x": np.arange(3.0), "b": np.array([True])})
+
+
+def test_metas_are_read_whatever_is_damaged_behind_them():
+    outer = encode_snapshot("outer", 1, {"m": 1}, {"inner": np.frombuffer(BLOB, np.uint8)})
+    assert list(readable_metas(outer)) == [{"m": 1}, {"m": 2}]
+    assert list(readable_metas(outer[:-20])) == [{"m": 1}, {"m": 2}]
+    damaged = outer.replace(b'{"kind":"outer"', b'{"kind":"out\xffr"')
+    assert list(readable_metas(damaged)) == [{"m": 2}]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", MAGIC, MAGIC + b"\1", 2 * MAGIC + struct.pack("<I", 9) + b"[" * 9, MAGIC + struct.pack("<I", 2) + b"[]"],
+)
+def test_what_holds_no_header_has_no_meta(body):
+    assert list(readable_metas(body)) == []
 
 
 @pytest.mark.parametrize("length", range(len(BLOB)))
 def test_every_truncation_is_refused(length):
     with pytest.raises(InvalidSnapshot):
-        decode(BLOB[:length], "k", 3)
+        decode_snapshot(BLOB[:length], "k", 3)
 
 
 @pytest.mark.parametrize("at", range(len(BLOB)))
 def test_every_flipped_byte_is_refused(at):
     for bit in (1, 0x80, 0xFF):
         with pytest.raises(InvalidSnapshot):
-            decode(BLOB[:at] + bytes([BLOB[at] ^ bit]) + BLOB[at + 1 :], "k", 3)
+            decode_snapshot(BLOB[:at] + bytes([BLOB[at] ^ bit]) + BLOB[at + 1 :], "k", 3)
 
 
 @pytest.mark.parametrize(
@@ -74,13 +90,13 @@ def test_every_flipped_byte_is_refused(at):
 )
 def test_foreign_files_are_refused(foreign):
     with pytest.raises(InvalidSnapshot):
-        decode(foreign, "k", 3)
+        decode_snapshot(foreign, "k", 3)
 
 
 @pytest.mark.parametrize(("kind", "version"), [("other", 3), ("k", 2), ("k", 4)])
 def test_another_kind_or_version_is_refused(kind, version):
     with pytest.raises(InvalidSnapshot):
-        decode(BLOB, kind, version)
+        decode_snapshot(BLOB, kind, version)
 
 
 def signed(header: bytes, payload: bytes = b"", length: int | None = None) -> bytes:
@@ -112,7 +128,7 @@ def test_what_a_header_claims_is_not_allocated(blob):
     tracemalloc.start()
     try:
         with pytest.raises(InvalidSnapshot):
-            decode(blob, "k", 3)
+            decode_snapshot(blob, "k", 3)
         assert tracemalloc.get_traced_memory()[1] < 4 * len(blob) + 1_000_000
     finally:
         tracemalloc.stop()
@@ -141,7 +157,7 @@ def test_what_a_header_claims_is_not_allocated(blob):
 )
 def test_a_wrong_layout_is_refused(entry):
     with pytest.raises(InvalidSnapshot):
-        decode(claiming(entry), "k", 3)
+        decode_snapshot(claiming(entry), "k", 3)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +185,7 @@ def test_a_wrong_layout_is_refused(entry):
 )
 def test_a_wrong_header_is_refused(header):
     with pytest.raises(InvalidSnapshot):
-        decode(signed(header), "k", 3)
+        decode_snapshot(signed(header), "k", 3)
 
 
 # whole detectors
@@ -233,7 +249,7 @@ def cast(value: float, dtype: np.dtype) -> Any:
 @given(st.data())
 def test_a_detector_with_one_array_mutated_is_refused_or_works(data):
     """A pending round longer than its room never ended: observe looped for ever on a snapshot with a right checksum."""
-    meta, arrays = decode(SNAPSHOTS[data.draw(st.integers(0, len(SNAPSHOTS) - 1))], "detector", VERSION)
+    meta, arrays = decode_snapshot(SNAPSHOTS[data.draw(st.integers(0, len(SNAPSHOTS) - 1))], "detector", VERSION)
     name = data.draw(st.sampled_from(sorted(arrays)))
     array = arrays[name]
     match data.draw(st.sampled_from(["drop", "cut", "grow", "flat", "retype", "fill", "entry", "entry", "entry"])):
@@ -252,23 +268,23 @@ def test_a_detector_with_one_array_mutated_is_refused_or_works(data):
         case "entry" if array.size:
             at = data.draw(st.integers(0, array.size - 1))
             array.flat[at] = cast(data.draw(st.sampled_from(BAD)), array.dtype)
-    use_or_refuse(encode("detector", VERSION, meta, arrays))
+    use_or_refuse(encode_snapshot("detector", VERSION, meta, arrays))
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_a_detector_with_its_meta_mutated_is_refused_or_works(data):
-    meta, arrays = decode(SNAPSHOTS[data.draw(st.integers(0, len(SNAPSHOTS) - 1))], "detector", VERSION)
+    meta, arrays = decode_snapshot(SNAPSHOTS[data.draw(st.integers(0, len(SNAPSHOTS) - 1))], "detector", VERSION)
     junk = st.sampled_from([None, True, 0, -1, 3, 2**62, 10**30, 1.5, "", "x", [], [1], {}, {"a": 1}])
     target = data.draw(st.sampled_from([meta, meta["config"]]))
     target[data.draw(st.sampled_from(sorted(target)))] = data.draw(junk)
-    use_or_refuse(encode("detector", VERSION, meta, arrays))
+    use_or_refuse(encode_snapshot("detector", VERSION, meta, arrays))
 
 
 def mutated(index: int, name: str, change: Any) -> bytes:
-    meta, arrays = decode(SNAPSHOTS[index], "detector", VERSION)
+    meta, arrays = decode_snapshot(SNAPSHOTS[index], "detector", VERSION)
     arrays[name] = change(arrays[name])
-    return encode("detector", VERSION, meta, arrays)
+    return encode_snapshot("detector", VERSION, meta, arrays)
 
 
 def with_entry(at: Any, value: float) -> Any:

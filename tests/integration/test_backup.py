@@ -13,7 +13,7 @@ from app.storage.sqlite import SqliteStore
 from app.streams.maintenance.backups import opened
 from app.streams.maintenance.copies import labelled_seqs
 from core import DetectorConfig
-from core.snapshot import decode
+from core.snapshot import decode_snapshot
 from tests.app.harness import Service
 from tests.integration.process import ServiceProcess
 from tests.integration.traffic import Reading, Sender, end, read_log, wait_for_answers
@@ -60,7 +60,7 @@ async def expect_whole(url: str, senders: list[Sender], answered: dict[str, int]
             described = await service.accepted("GET", f"/streams/{stream}")
             reading = Reading(DetectorConfig.from_dict(described["config"]), log)
             exported = await service.http.get(f"/streams/{stream}/export")
-            assert decode(exported.content, "stream", 1)[1]["engine"].tobytes() == reading.detector.to_bytes()
+            assert decode_snapshot(exported.content, "stream", 1)[1]["engine"].tobytes() == reading.detector.to_bytes()
             assert described["n_seen"] == log[-1].position.seq
             for sender in senders:
                 if sender.stream == stream:

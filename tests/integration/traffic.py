@@ -15,7 +15,7 @@ from app.storage import Entry, Position, open_store
 from app.streams.log.events import BatchEvent, read_event, read_records
 from app.streams.open.replay import times_of
 from core import Detector, DetectorConfig
-from core.snapshot import decode
+from core.snapshot import decode_snapshot
 from tests.app.harness import blobs
 
 PAUSE_SECONDS = 0.02
@@ -234,7 +234,7 @@ async def question(urls: list[str], senders: list[Sender]) -> dict[str, Witness]
             checked = (await http.get(f"{urls[0]}/streams/{stream}/check")).json()
             assert checked["ok"], checked
             exported = [(await http.get(f"{url}/streams/{stream}/export")).content for url in urls]
-            engines = {decode(body, "stream", 1)[1]["engine"].tobytes() for body in exported}
+            engines = {decode_snapshot(body, "stream", 1)[1]["engine"].tobytes() for body in exported}
             witnesses[stream] = Witness(DetectorConfig.from_dict(described["config"]), engines)
         for url in urls:
             metrics = (await http.get(f"{url}/metrics")).text

@@ -9,8 +9,7 @@ from app.streams.changes.timestamps import EARLIEST
 from app.streams.errors import StreamExists, UnknownStream
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState, new_state
-from core import Detector, DetectorConfig, InvalidSnapshot
-from core.trial import try_out
+from core import Detector, DetectorConfig, InvalidSnapshot, try_out
 
 MAX_IMPORTED_SEQ = 2**52
 

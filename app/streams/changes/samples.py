@@ -10,9 +10,7 @@ import numpy.typing as npt
 
 from app.streams.errors import MOST_NAMED, InvalidSamples, UnknownStream
 from app.streams.faults import MOST_ITEMS, Fault, Faults
-from core import DetectorConfig, Feature
-from core.config import MAX_FEATURES
-from core.kinds import KINDS
+from core import KINDS, MAX_FEATURES, DetectorConfig, Feature
 
 Matrix = npt.NDArray[np.float64]
 Value = float | None

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
-from core import Explanation
-from core.results import Observation
+from core import Explanation, Observation
 
 
 class Explained(msgspec.Struct, frozen=True):

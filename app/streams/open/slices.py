@@ -8,8 +8,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from core import Detector, InvalidState, Records
-from core.results import Feedback, Observation
+from core import Detector, Feedback, InvalidState, Observation, Records
 
 FIRST_ROWS = 16
 MOST_ROWS = 256

@@ -11,8 +11,7 @@ from app.storage import START, Position
 from app.streams.log.horizon import Horizon
 from app.streams.open.marks import Mismatches, Rebuilt
 from app.streams.open.memory import SESSION_BYTES, held_bytes
-from core import Detector, InvalidSnapshot
-from core.snapshot import decode, encode
+from core import Detector, InvalidSnapshot, decode_snapshot, encode_snapshot
 
 KIND = "stream"
 VERSION = 1
@@ -78,12 +77,12 @@ class StreamState:
             kept.oldest_seq, kept.marks, self.newest_timestamp, self.replay_mismatches, self.rebuilt, self.position
         )
         meta: dict[str, Any] = msgspec.to_builtins(header)
-        return encode(KIND, VERSION, meta, {"engine": np.frombuffer(self.detector.to_bytes(), dtype=np.uint8)})
+        return encode_snapshot(KIND, VERSION, meta, {"engine": np.frombuffer(self.detector.to_bytes(), dtype=np.uint8)})
 
     @classmethod
     def from_bytes(cls, body: bytes, position: Position) -> "StreamState":
         """Read a state, or raise InvalidSnapshot; at START it may stand where it says that it stood."""
-        meta, arrays = decode(body, KIND, VERSION)
+        meta, arrays = decode_snapshot(body, KIND, VERSION)
         header = read_header(meta)
         if "engine" not in arrays:
             raise InvalidSnapshot("it holds no engine")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from core.bounds import check_bounds
 from core.errors import InvalidSnapshot
-from core.sizes import check_sizes
 from core.threshold.recent_scores import WINDOW
 from tests.core.threshold.policies import SCORES, labelled, policy
 
@@ -39,5 +39,5 @@ def test_a_state_that_no_rule_writes_is_refused(name, change):
 
 
 def checked(state: dict[str, np.ndarray]) -> None:
-    check_sizes(state)
+    check_bounds(state)
     policy("weighted", drift_relative=True).check(state)

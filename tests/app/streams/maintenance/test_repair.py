@@ -1,7 +1,6 @@
 """Damaged streams: what opens by itself, what a check says, what a repair keeps, and what stays visible."""
 
 import json
-import struct
 
 import pytest
 
@@ -418,13 +417,6 @@ async def test_what_a_base_costs(service):
         await service.observe(blobs(500, seed=start))
         await service.registry.save(service.registry._sessions["s"])
     assert (len(written), sum(written)) == (2 * BASE_SAMPLES // 500, 2)
-
-
-def test_lengths_are_read_as_they_are_written():
-    from app.streams.maintenance.starts import read_meta
-
-    assert read_meta(b"") == {}
-    assert read_meta(b"ITAN\x00\r\n\x01" * 2 + struct.pack("<I", 9) + b"[" * 9) == {}
 
 
 @pytest.mark.parametrize("n_before", [0, 20])

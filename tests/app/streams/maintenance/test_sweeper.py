@@ -10,7 +10,7 @@ import pytest
 from app.storage import Store, StoreCorrupt, open_store
 from app.storage.memory import MemoryStore
 from app.streams.maintenance.lifetimes import Lifetimes
-from core.snapshot import decode
+from core.snapshot import decode_snapshot
 from tests.app.harness import DisturbedStore, FakeClock, Service, blobs
 from tests.servers import RedisServer, find_valkey
 
@@ -57,7 +57,7 @@ async def sweep(service: Service) -> None:
 
 
 async def engine(service: Service, stream: str = "s") -> bytes:
-    return decode(await service.export(stream), "stream", 1)[1]["engine"].tobytes()
+    return decode_snapshot(await service.export(stream), "stream", 1)[1]["engine"].tobytes()
 
 
 async def observe_all(service: Service, stream: str = "s") -> None:

@@ -11,7 +11,7 @@ import pytest
 from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.open.clock import Clock
-from core.snapshot import decode
+from core.snapshot import decode_snapshot
 from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
 
 pytestmark = pytest.mark.timeout(60)
@@ -136,7 +136,7 @@ async def test_renewed_leases_stay_and_lost_ones_are_forgotten(workers):
 
 async def engine(service: Service) -> bytes:
     """Give the state of the detector, without what depends on when snapshots were stored."""
-    return decode(await service.export(), "stream", 1)[1]["engine"].tobytes()
+    return decode_snapshot(await service.export(), "stream", 1)[1]["engine"].tobytes()
 
 
 async def look(worker: Service) -> None:

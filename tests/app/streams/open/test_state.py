@@ -6,7 +6,7 @@ from app.storage import Position
 from app.streams.log.horizon import Horizon
 from app.streams.open.state import StreamState, new_state
 from core import Detector, DetectorConfig, InvalidSnapshot
-from core.snapshot import encode
+from core.snapshot import encode_snapshot
 
 
 def state():
@@ -30,13 +30,13 @@ def test_a_new_state_begins_at_the_next_sample():
 @pytest.mark.parametrize("meta", [{}, {"oldest_seq": "1", "marks": [], "newest_timestamp": None}])
 def test_another_header_is_refused(meta):
     with pytest.raises(InvalidSnapshot):
-        StreamState.from_bytes(encode("stream", 1, meta, {}), Position(0, 0))
+        StreamState.from_bytes(encode_snapshot("stream", 1, meta, {}), Position(0, 0))
 
 
 def test_a_state_without_engine_is_refused():
     meta = msgspec.to_builtins({"oldest_seq": 1, "marks": [], "newest_timestamp": None})
     with pytest.raises(InvalidSnapshot, match="engine"):
-        StreamState.from_bytes(encode("stream", 1, meta, {}), Position(0, 0))
+        StreamState.from_bytes(encode_snapshot("stream", 1, meta, {}), Position(0, 0))
 
 
 def test_every_flipped_byte_is_noticed():
