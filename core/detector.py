@@ -11,8 +11,8 @@ from core.errors import InvalidObservation
 from core.feedback.costs import Costs
 from core.records import Records
 from core.results import Feedback, Observation
-from core.views.contributions import Explanation
 from core.views.description import DensityGrid, describe
+from core.views.explanation import Explanation
 
 
 class Detector:

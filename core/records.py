@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray
-from core.density.receipt import Receipt
 from core.density.round import Examined
 from core.errors import InvalidSnapshot
+from core.mixture.learned import Receipt
 from core.snapshot import DIGEST_BYTES, digest
 
 MAGIC: Final = b"ITANrows"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from core.arrays import BoolArray, FloatArray, IntArray
 from core.records import Records
-from core.views.contributions import Explanation
+from core.views.explanation import Explanation
 
 
 @dataclass(frozen=True, slots=True)

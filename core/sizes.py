@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.config import DetectorConfig
+from core.density.labelled import CAPACITY as LABELLED_SAMPLES
 from core.families import Layout
 from core.feedback.costs import MAX_BINS
-from core.feedback.labelled import CAPACITY as LABELLED_SAMPLES
+from core.growth.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
 from core.records import row_type
 from core.snapshot import DIGEST_BYTES
 from core.threshold.labelled_scores import CAPACITY as LABELLED_SCORES
 from core.threshold.recent_scores import WINDOW
-from core.tree.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
 
 NUMBER_BYTES: Final = 8
 HEADER_BYTES: Final = 8_000

@@ -31,14 +31,13 @@ from core.families import Gaussian, student_nodes
 from core.families import marginal_likelihood as evidence
 from core.families.gaussian_nodes import GaussianNodes
 from core.families.marginal_likelihood import Expectation
-from core.mixture import exponentiated_gradient
+from core.growth.evidence.priors import Priors
+from core.growth.schedule.two_means import TwoMeans
+from core.mixture import exponentiated_gradient, nodes
 from core.mixture.exponentiated_gradient import ExponentiatedGradient
 from core.scaling import Scaling, given
 from core.threshold import threshold_of
 from core.threshold.cuts import cost_of_cuts, cuts_between
-from core.tree import nodes
-from core.tree.evidence.priors import Priors
-from core.tree.schedule.two_means import TwoMeans
 from core.tree.subspaces import SubspaceTree
 
 Patch = tuple[object, str, Any]

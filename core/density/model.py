@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 
 from core.arrays import FloatArray
 from core.config import DetectorConfig
-from core.density.forgetting import Forgetting
 from core.density.imputation import impute
-from core.density.receipt import Groups, Learned, Receipt
+from core.density.labelled import LabelledSamples
 from core.density.round import Examined, Round, check_pending, learned_as
 from core.errors import InvalidSnapshot
 from core.families.base import NodeDensities
 from core.families.statistics import moments_of
-from core.feedback.labelled import LabelledSamples
+from core.forgetting import Forgetting
+from core.growth.base import Growth
+from core.growth.evidence.growth import EvidenceGrowth
+from core.growth.schedule.growth import ScheduledGrowth
 from core.mixture import Mixture
+from core.mixture.learned import Groups, Learned, Receipt
 from core.mixture.log_sum import LEAST_WEIGHT, log_sum_exp
+from core.mixture.nodes import Nodes
 from core.snapshot import Arrays, take
-from core.tree.evidence.growth import EvidenceGrowth
-from core.tree.growth import Growth
-from core.tree.nodes import Nodes
-from core.tree.schedule.growth import ScheduledGrowth
 from core.tree.subspaces import SubspaceTree
 
 REACH: Final = 5.0

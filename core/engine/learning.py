@@ -6,9 +6,9 @@ Labels are +1 (anomalous), -1 (normal) and 0 (none). A record keeps how its samp
 from dataclasses import replace
 
 from core.arrays import BoolArray, FloatArray
-from core.density.receipt import Receipt
 from core.density.round import Examined
 from core.engine.state import DetectorState
+from core.mixture.learned import Receipt
 from core.records import LEARNED, NOT_LEARNED, RETRACTED, Records
 
 

@@ -18,7 +18,7 @@ from core.records import Records
 from core.results import Observation
 from core.scaling import estimated, typical
 from core.validation import checked_samples, checked_times
-from core.views.contributions import Explanation, explanation_of
+from core.views.explanation import Explanation, explanation_of
 
 SEGMENT_ROWS: Final = 1024
 """Rows scored at a time when no round ends in between."""

@@ -1,1 +1,5 @@
-"""What labels do beyond the threshold: which samples are known, and what the decisions cost."""
+"""What labels do beyond the threshold.
+
+supervision  a second density, of labelled normals, mixed in as it earns it
+costs        what the decisions turned out to cost
+"""

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from core.arrays import FloatArray
 from core.config import DetectorConfig
+from core.density.labelled import LabelledSamples
 from core.density.model import DensityModel
-from core.density.receipt import Receipt
 from core.density.round import Examined
 from core.errors import InvalidSnapshot
-from core.feedback.labelled import LabelledSamples
+from core.mixture.learned import Receipt
 from core.snapshot import Arrays, take
 from core.threshold.recent_scores import RecentScores, check_ring
 

@@ -1,5 +1,7 @@
-"""The mixture of the nodes' densities, and the rules that move its weights.
+"""The mixture of the nodes' densities: the nodes, their weights, and the rules that move the weights.
 
+nodes                   the nodes: subspace, statistics, prior, density and weight of each
+learned                 samples as the nodes learn them, and as they take them back
 base                    what every rule does
 exponentiated_gradient  the paper's rule, with the rate of Theorem 1
 soft_bayes              Soft-Bayes

@@ -1,1 +1,5 @@
-"""The model for people: its description, a grid of its density, and why a sample has its score."""
+"""The model for people.
+
+description  its nodes and hyperplanes in the user's units, and grids of its density
+explanation  why a sample has its score
+"""

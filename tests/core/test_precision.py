@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from core import Detector, DetectorConfig
-from core.tree.evidence.search import best_hyperplane
-from core.tree.nodes import VARIANCE_FLOOR
+from core.growth.evidence.search import best_hyperplane
+from core.mixture.nodes import VARIANCE_FLOOR
 from tests.core.samples import clusters, detector
 
 FAMILIES = ["gaussian", "gaussian_diagonal"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from core import Detector, DetectorConfig, Records
 from core.arrays import BoolArray, FloatArray
-from core.tree.evidence import proposals
+from core.growth.evidence import proposals
 from tests.oracle.naive import NaiveDetector
 from tests.oracle.naive_evidence import Searches
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import DetectorConfig
-from core.density.forgetting import HALVINGS
+from core.forgetting import HALVINGS
 from core.mixture.exponentiated_gradient import LEAST_MEAN_LOSS, RATIO_CAP
 from core.mixture.learning_rates import SOFT_BAYES_RATE
 

@@ -1,6 +1,6 @@
 """The default engine in plain loops: Student t predictives, priors and splits by evidence, odds along the tree.
 
-The specification of core/tree/evidence/, core/families/ and core/mixture/tree_odds.py. What a node, or a side of a
+The specification of core/growth/evidence/, core/families/ and core/mixture/tree_odds.py. What a node, or a side of a
 leaf's candidate, knows is computed anew from the list of the samples that it counted. Which hyperplane is proposed is a
 heuristic's choice, and any would do: the oracle checks that core searched among the right samples, and takes core's
 plane (Searches).
@@ -16,17 +16,17 @@ from core.config import DetectorConfig
 from core.density.model import REACH
 from core.families.marginal_likelihood import MEAN_COUNT, OWN_COUNT, STRENGTHS
 from core.families.student_nodes import MOST_FREEDOM, MOST_FREEDOM_PER_FEATURE
+from core.growth.evidence.gain import MARGIN, PRICE_A_FEATURE
+from core.growth.evidence.growth import CHECK_GROWTH, EXCHANGE, SEARCH_GROWTH, SLOW
+from core.growth.evidence.priors import CHILD_SHAPE
+from core.growth.evidence.proposals import ROUNDING
+from core.growth.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
+from core.growth.evidence.room import WORTH_OF_USE
+from core.growth.evidence.search import Hyperplanes
+from core.growth.evidence.worth import MEMORY as WORTH_MEMORY
 from core.mixture.base import MEMORY
+from core.mixture.nodes import VARIANCE_FLOOR
 from core.mixture.tree_odds import MOST_EVIDENCE, MOST_STOP_ODDS, START_SHARE_COUNT, START_STOP_ODDS
-from core.tree.evidence.gain import MARGIN, PRICE_A_FEATURE
-from core.tree.evidence.growth import CHECK_GROWTH, EXCHANGE, SEARCH_GROWTH, SLOW
-from core.tree.evidence.priors import CHILD_SHAPE
-from core.tree.evidence.proposals import ROUNDING
-from core.tree.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
-from core.tree.evidence.room import WORTH_OF_USE
-from core.tree.evidence.search import Hyperplanes
-from core.tree.evidence.worth import MEMORY as WORTH_MEMORY
-from core.tree.nodes import VARIANCE_FLOOR
 from tests.oracle.naive_density import LEFT, RIGHT, Matrix, NaiveDensity, Node, Sample, Vector, present
 
 TINY = 1e-300

@@ -213,7 +213,7 @@ def test_a_full_tree_that_exchanges_pairs(mixture, monkeypatch):
             do(self, *args)
 
         monkeypatch.setattr(NaiveEvidence, do.__name__, counted)
-    monkeypatch.setattr("core.tree.evidence.worth.MEMORY", 40.0)
+    monkeypatch.setattr("core.growth.evidence.worth.MEMORY", 40.0)
     monkeypatch.setattr("tests.oracle.naive_evidence.WORTH_MEMORY", 40.0)
     rng = np.random.default_rng(5)
     centers = [[0, 0], [4, 0], [0, 4], [4, 4], [-4, 0], [0, -4]]

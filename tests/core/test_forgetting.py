@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import Detector, DetectorConfig, InvalidObservation
-from core.density.forgetting import Forgetting
+from core.forgetting import Forgetting
 from tests.core.samples import clusters, detector
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from core.tree.evidence.worth import Worth
+from core.growth.evidence.worth import Worth
 from core.tree.subspaces import Pair, SubspaceTree
 
 WORTH_OF_USE: Final = 3.0

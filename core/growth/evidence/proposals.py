@@ -5,15 +5,15 @@ from typing import Final
 import numpy as np
 
 from core.arrays import IntArray
-from core.density.forgetting import Forgetting
-from core.density.receipt import Groups
 from core.families.statistics import Moments, moments_of
-from core.tree.evidence.gain import Gain
-from core.tree.evidence.priors import CHILD_SHAPE
-from core.tree.evidence.screening import Screen, SideEvidence
-from core.tree.evidence.search import Hyperplanes, best_hyperplane
-from core.tree.evidence.state import GrowthState
-from core.tree.nodes import Nodes
+from core.forgetting import Forgetting
+from core.growth.evidence.gain import Gain
+from core.growth.evidence.priors import CHILD_SHAPE
+from core.growth.evidence.screening import Screen, SideEvidence
+from core.growth.evidence.search import Hyperplanes, best_hyperplane
+from core.growth.evidence.state import GrowthState
+from core.mixture.learned import Groups
+from core.mixture.nodes import Nodes
 
 ROUNDING: Final = 1e-9
 """Nats a sample: of two hyperplanes that part samples alike the older one stays, whatever the last bits say."""

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray
-from core.density.receipt import Groups, Learned, Receipt
 from core.families.statistics import Moments
+from core.mixture.learned import Groups, Learned, Receipt
 from core.mixture.shares import Shares
 from core.snapshot import Arrays
 

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, multivariate_t, norm, t
 
 from core import Detector, DetectorConfig, Feature, InvalidObservation, NotReady
 from core.families.base import NodeDensities
-from core.views.contributions import explanation_of
+from core.views.explanation import explanation_of
 from tests.core.samples import VARIANTS, clusters, detector
 
 FAMILIES = ["gaussian", "gaussian_diagonal"]

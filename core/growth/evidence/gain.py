@@ -7,9 +7,9 @@ import numpy as np
 from core.arrays import FloatArray, IntArray
 from core.families.marginal_likelihood import MEAN_COUNT, choose_prior, log_share
 from core.families.statistics import Moments
-from core.tree.evidence.candidates import Candidates
-from core.tree.evidence.priors import CHILD_SHAPE, Priors
-from core.tree.nodes import Nodes
+from core.growth.evidence.candidates import Candidates
+from core.growth.evidence.priors import CHILD_SHAPE, Priors
+from core.mixture.nodes import Nodes
 
 MARGIN: Final = 2.0
 PRICE_A_FEATURE: Final = 2.0

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray
 from core.config import DetectorConfig
-from core.density.receipt import Groups, Learned, Receipt
 from core.families.statistics import Moments
+from core.growth.base import Growth
+from core.growth.schedule.dates import splits_due
+from core.growth.schedule.two_means import TwoMeans
+from core.mixture.learned import Groups, Learned, Receipt
+from core.mixture.nodes import Nodes
 from core.snapshot import Arrays
-from core.tree.growth import Growth
-from core.tree.nodes import Nodes
-from core.tree.schedule.dates import splits_due
-from core.tree.schedule.two_means import TwoMeans
 
 
 class ScheduledGrowth(Growth):

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from core.config import DetectorConfig
 from core.density.model import DensityModel
-from core.density.receipt import Receipt
+from core.growth.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL, Reservoir
+from core.growth.evidence.worth import Worth
 from core.mixture import MIXTURES
-from core.tree.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL, Reservoir
-from core.tree.evidence.worth import Worth
+from core.mixture.learned import Receipt
 from core.tree.subspaces import SubspaceTree
 
 FAMILIES = pytest.mark.parametrize("family", ["gaussian", "gaussian_diagonal"])

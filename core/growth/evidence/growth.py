@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray
 from core.config import DetectorConfig
-from core.density.forgetting import Forgetting
-from core.density.receipt import Groups, Learned, Receipt
 from core.families.statistics import Moments
+from core.forgetting import Forgetting
+from core.growth.base import Growth
+from core.growth.evidence.candidates import Candidates
+from core.growth.evidence.gain import Gain
+from core.growth.evidence.proposals import Proposals
+from core.growth.evidence.reservoir import Reservoir
+from core.growth.evidence.room import cheapest
+from core.growth.evidence.state import GrowthState
+from core.growth.schedule.dates import splits_due
+from core.mixture.learned import Groups, Learned, Receipt
+from core.mixture.nodes import Nodes
 from core.mixture.shares import Shares
 from core.snapshot import Arrays
-from core.tree.evidence.candidates import Candidates
-from core.tree.evidence.gain import Gain
-from core.tree.evidence.proposals import Proposals
-from core.tree.evidence.reservoir import Reservoir
-from core.tree.evidence.room import cheapest
-from core.tree.evidence.state import GrowthState
-from core.tree.growth import Growth
-from core.tree.nodes import Nodes
-from core.tree.schedule.dates import splits_due
 from core.tree.subspaces import Pair
 
 SLOW: Final = 256

@@ -8,7 +8,7 @@ from core.arrays import FloatArray, IntArray, grown
 from core.families.marginal_likelihood import Expectation, choose_prior
 from core.families.posterior import scatter_about_prior
 from core.families.statistics import outer
-from core.tree.nodes import Nodes
+from core.mixture.nodes import Nodes
 
 CHILD_SHAPE: Final = 0.5
 """A child's expected variances as a share of its parent's."""

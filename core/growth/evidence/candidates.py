@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from core.arrays import BoolArray, FloatArray, IntArray, grown
 from core.errors import InvalidSnapshot
 from core.families.statistics import Moments, Statistics
+from core.growth.evidence.search import Hyperplanes
 from core.snapshot import Arrays, take
-from core.tree.evidence.search import Hyperplanes
 from core.tree.subspaces import are_directions, distances_each
 
 

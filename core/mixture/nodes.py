@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray, grown, packed, packed_width, unpacked, variances
 from core.config import DetectorConfig
-from core.density.receipt import Receipt
 from core.errors import InvalidSnapshot
 from core.families import Layout, family_of
 from core.families.base import Prior
 from core.families.posterior import posterior
 from core.families.statistics import Moments, Statistics
 from core.mixture import mixture_of
+from core.mixture.learned import Receipt
 from core.snapshot import Arrays, take
 from core.tree.subspaces import Pair, SubspaceTree
 

@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import BoolArray, IntArray, grown
-from core.density.receipt import Groups, Learned, Receipt
 from core.errors import InvalidSnapshot
 from core.families.marginal_likelihood import MEAN_COUNT
 from core.families.statistics import Moments
+from core.growth.evidence.candidates import Candidates
+from core.growth.evidence.priors import CHILD_SHAPE, Priors
+from core.growth.evidence.reservoir import Reservoir
+from core.growth.evidence.search import Hyperplanes
+from core.growth.evidence.worth import Worth
+from core.mixture.learned import Groups, Learned, Receipt
+from core.mixture.nodes import Nodes
 from core.snapshot import Arrays, take
-from core.tree.evidence.candidates import Candidates
-from core.tree.evidence.priors import CHILD_SHAPE, Priors
-from core.tree.evidence.reservoir import Reservoir
-from core.tree.evidence.search import Hyperplanes
-from core.tree.evidence.worth import Worth
-from core.tree.nodes import Nodes
 from core.tree.subspaces import Pair
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.tree.evidence.screening import Screen
-from core.tree.evidence.search import Hyperplanes, best_hyperplane
-from core.tree.schedule.dates import next_split, splits_due
-from core.tree.schedule.two_means import TwoMeans
+from core.growth.evidence.screening import Screen
+from core.growth.evidence.search import Hyperplanes, best_hyperplane
+from core.growth.schedule.dates import next_split, splits_due
+from core.growth.schedule.two_means import TwoMeans
 from core.tree.subspaces import SubspaceTree
 
 SEEDS = st.integers(0, 2**32 - 1)
