@@ -64,7 +64,7 @@ class Detector:
     @property
     def n_flagged(self) -> int:
         """Samples found anomalous so far."""
-        return self.state.outcomes.n_flagged
+        return self.state.costs.n_flagged
 
     @property
     def n_nodes(self) -> int:
@@ -126,7 +126,7 @@ class Detector:
 
     def costs(self) -> Costs:
         """Confusion counts and cost of the labelled samples, and what the best fixed threshold would have cost."""
-        return self.state.outcomes.costs()
+        return self.state.costs.totals()
 
     def describe(self) -> dict[str, Any]:
         """The model as JSON-able values in the user's units: nodes, weights, means, covariances, hyperplanes."""

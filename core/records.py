@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray
-from core.density.round import Examined
+from core.density.round import Batch
 from core.errors import InvalidSnapshot
-from core.mixture.learned import Receipt
+from core.mixture.learned import LearnedSample
 from core.snapshot import DIGEST_BYTES, digest
 
 MAGIC: Final = b"ITANrows"
@@ -25,8 +25,8 @@ RETRACTED: Final = 2
 
 
 @cache
-def row_type(n_features: int, receipt_bytes: int, altered: int) -> np.dtype[Any]:
-    """One record: the sample, what was said of it, its label, and the receipt of its learning.
+def row_type(n_features: int, side_bytes: int, altered: int) -> np.dtype[Any]:
+    """One record: the sample, what was said of it, its label, and how it was learned.
 
     level is what the threshold measured the score from, gain by how much the second model ranked it higher; ordinal and
     normal_ordinal are its numbers among the learned and among the labelled normals; left are bits, one a node, of trees
@@ -48,7 +48,7 @@ def row_type(n_features: int, receipt_bytes: int, altered: int) -> np.dtype[Any]
             ("ordinal", "<i8"),
             ("normal_ordinal", "<i8"),
             ("time", "<f8"),
-            ("left", "u1", (receipt_bytes,)),
+            ("left", "u1", (side_bytes,)),
             ("learned", "<f8", (altered,)),
             ("spread", "<f8", (altered,)),
         ]
@@ -131,7 +131,7 @@ class Records:
 
     @staticmethod
     def concatenate(parts: "list[Records]", n_nodes: int = 0) -> "Records":
-        """Several Records of one stream as one; their receipts may differ in width, and get room for n_nodes nodes."""
+        """Several Records of one stream as one; their sides may differ in width, and get room for n_nodes nodes."""
         m = parts[0].x.shape[1]
         width = max(-(-n_nodes // 8), *(p.rows["left"].shape[1] for p in parts), 0)
         together = Records.empty(sum(map(len, parts)), m, 8 * width, altered=True)
@@ -150,7 +150,7 @@ class Records:
 
     @classmethod
     def empty(cls, n: int, n_features: int, n_nodes: int, *, altered: bool) -> "Records":
-        """n blank records with room for receipts of n_nodes nodes, and for what differs from the samples if altered."""
+        """n blank records with room for the sides of n_nodes nodes; if altered, for samples learned as others too."""
         blank = _blank_row(row_type(n_features, -(-n_nodes // 8), n_features if altered else 0))
         return cls(blank.repeat(n))
 
@@ -163,11 +163,11 @@ class Records:
         return records
 
     def widened(self, n_nodes: int) -> "Records":
-        """A copy with room for receipts of n_nodes nodes, and for what differs from the samples; compact undoes it."""
+        """A copy with room for the sides of n_nodes nodes, and for what differs from the samples; compact undoes it."""
         return Records.concatenate([self], n_nodes)
 
     def compact(self) -> "Records":
-        """The same records with receipts no wider than they need."""
+        """The same records, no wider than they need be."""
         used = np.flatnonzero(self.rows["left"].any(0))
         width = int(used[-1]) + 1 if used.size else 0
         m = self.rows["x"].shape[1]
@@ -207,34 +207,34 @@ class Records:
         for name, column in decisions.items():
             self.rows[name] = column
 
-    def note_learned(self, chosen: BoolArray | slice, examined: Examined, ordinal: int) -> None:
-        """Write the receipts of the chosen records, which the model learns as numbers from ordinal on."""
+    def note_learned(self, chosen: BoolArray | slice, batch: Batch, ordinal: int) -> None:
+        """Write how the chosen samples are learned, which get the ordinals from this one on."""
         rows = self.rows
         rows["status"][chosen] = LEARNED
-        rows["ordinal"][chosen] = np.arange(ordinal, ordinal + len(examined.Z))
-        if (width := -(-examined.left.shape[1] // 8)) > 0:
+        rows["ordinal"][chosen] = np.arange(ordinal, ordinal + len(batch.Z))
+        if (width := -(-batch.left.shape[1] // 8)) > 0:
             column = rows["left"]
             column[chosen] = 0
-            column[chosen, :width] = np.packbits(examined.left, axis=1, bitorder="little")
+            column[chosen, :width] = np.packbits(batch.left, axis=1, bitorder="little")
         if rows["learned"].shape[1]:
-            rows["learned"][chosen] = np.where(examined.altered[:, None], examined.learned, np.nan)
-            rows["spread"][chosen] = examined.spread
+            rows["learned"][chosen] = np.where(batch.altered[:, None], batch.learned, np.nan)
+            rows["spread"][chosen] = batch.spread
 
     def put(self, i: int, record: "Records") -> None:
-        """Overwrite record i by another's only one, whose receipt may be narrower."""
+        """Overwrite record i by a single one, which may be narrower."""
         _copy(record.widened(8 * self.rows["left"].shape[1]).rows, self.rows[i : i + 1])
 
     def replaced(self, i: int, record: "Records") -> "Records":
         """These records with number i exchanged."""
         return Records.concatenate([self[:i], record, self[i + 1 :]]).compact()
 
-    def receipt(self, scaled: FloatArray, moment: float) -> Receipt:
+    def learned_sample(self, scaled: FloatArray, moment: float) -> LearnedSample:
         """How a single record was learned; scaled (m,) is its x in the model's space, moment its time on its clock."""
         row = self.rows[0]
         left = np.unpackbits(row["left"], bitorder="little").astype(bool)
         altered = row["learned"].size > 0 and not np.isnan(row["learned"]).any()
         learned, spread = (row["learned"], row["spread"]) if altered else (scaled, np.zeros_like(scaled))
-        return Receipt(int(row["ordinal"]), moment, learned, spread, left)
+        return LearnedSample(int(row["ordinal"]), moment, learned, spread, left)
 
 
 def _opened(blob: bytes) -> tuple[np.dtype[Any], bytes]:

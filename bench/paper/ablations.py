@@ -189,10 +189,10 @@ def round_by_round(config: DetectorConfig, X: FloatArray, anomalous: BoolArray) 
     while t < len(X):
         normals = np.flatnonzero(~anomalous[t:])
         rows = slice(t, t + normals[model.room - 1] + 1 if len(normals) >= model.room else len(X))
-        examined = model.examine(X[rows], np.full(rows.stop - rows.start, np.nan))
-        scores[rows] = -model.mixture.log_p(examined.log_density)
+        batch = model.evaluate(X[rows], np.full(rows.stop - rows.start, np.nan))
+        scores[rows] = -model.mixture.log_p(batch.log_density)
         if not anomalous[rows].all():
-            model.learn(examined.rows(~anomalous[rows]))
+            model.learn(batch.rows(~anomalous[rows]))
         t = rows.stop
     return scores
 

@@ -15,7 +15,7 @@ from core.arrays import FloatArray
 from core.config import DetectorConfig
 from core.density.imputation import impute
 from core.density.labelled import LabelledSamples
-from core.density.round import Examined, Round, check_pending, learned_as
+from core.density.round import Batch, Round, check_pending, learned_as
 from core.errors import InvalidSnapshot
 from core.families.base import NodeDensities
 from core.families.statistics import moments_of
@@ -24,7 +24,7 @@ from core.growth.base import Growth
 from core.growth.evidence.growth import EvidenceGrowth
 from core.growth.schedule.growth import ScheduledGrowth
 from core.mixture import Mixture
-from core.mixture.learned import Groups, Learned, Receipt
+from core.mixture.learned import Groups, LearnedBatch, LearnedSample
 from core.mixture.log_sum import LEAST_WEIGHT, log_sum_exp
 from core.mixture.nodes import Nodes
 from core.snapshot import Arrays, take
@@ -42,11 +42,11 @@ class DensityModel:
         self.config = config
         self.n_learned = 0
         self.nodes = Nodes(config)
-        self._forgetting = Forgetting(config)
+        self.forgetting = Forgetting(config)
         self.growth: Growth = (
             ScheduledGrowth(config, self.nodes)
             if config.profile == "paper"
-            else EvidenceGrowth(config, self.nodes, self._forgetting)
+            else EvidenceGrowth(config, self.nodes, self.forgetting)
         )
         self._reach = sqrt(config.n_features) + REACH if config.profile != "paper" else None
         self._round = Round()
@@ -84,8 +84,11 @@ class DensityModel:
                 self._log_weights = np.log(np.maximum(weights / weights.sum(), LEAST_WEIGHT))
         return self._log_weights
 
-    def weigh_normality(self, labelled: LabelledSamples) -> None:
-        """Score by the density of normals, as far as labels and rarity tell it; call when labels change."""
+    def weigh_normality(self, labelled: LabelledSamples | None) -> None:
+        """Score by the density of normals, as far as labels and rarity tell it, or with None by all nodes alike.
+
+        Call it when labels change.
+        """
         self._labelled, self._log_weights = labelled, None
 
     def log_p(self, log_density: FloatArray) -> FloatArray:
@@ -103,13 +106,13 @@ class DensityModel:
         return self._round_size(self.n_learned) - self._round.n
 
     def _round_size(self, n_learned: int) -> int:
-        size = int(self._forgetting.memory(n_learned) * self.config.round_growth)
+        size = int(self.forgetting.memory(n_learned) * self.config.round_growth)
         return min(max(size, 1), self.config.max_round)
 
     @property
     def newest_time(self) -> float:
         """The newest timestamp among what was learned or waits for it; -inf without one. In seconds if its clock is."""
-        return max(self._forgetting.now, self._round.newest)
+        return max(self.forgetting.now, self._round.newest)
 
     @property
     def next_ordinal(self) -> int:
@@ -120,18 +123,18 @@ class DensityModel:
         """log p of each sample, (n,): ITAN eq. mixture in the log domain. Pure."""
         return self.log_p(impute(Z, self.densities, self.mixture)[0])
 
-    def examine(self, Z: FloatArray, time: FloatArray) -> Examined:
+    def evaluate(self, Z: FloatArray, time: FloatArray) -> Batch:
         """Score samples by the frozen model, and see how it would learn them. Pure."""
         log_density, filled, spread = impute(Z, self.densities, self.mixture)
         learned = filled if self._reach is None else self.densities.drawn_in(filled, log_density, self._reach)
         if filled is not Z:
             self._bound(spread)
-        return Examined(Z, log_density, time, learned, spread, self.growth.sides(learned))
+        return Batch(Z, log_density, time, learned, spread, self.growth.sides(learned))
 
-    def learn(self, examined: Examined) -> None:
+    def learn(self, batch: Batch) -> None:
         """Take samples, at most as many as there is room for, into the round; learn it when it is full."""
         size = self._round_size(self.n_learned)
-        self._round.add(examined, size)
+        self._round.add(batch, size)
         if self._round.n >= size:
             self.end_round()
 
@@ -148,40 +151,40 @@ class DensityModel:
         self.growth.grow(before, self.n_learned)
         self._log_weights = None
 
-    def retract(self, receipt: Receipt) -> None:
+    def retract(self, sample: LearnedSample) -> None:
         """Take a sample out of every node and side that counted it, and of the children that inherited that side.
 
         The statistics become those of a run that never saw it; tree and weights stay. Ends the round first.
         """
-        self._change(receipt, -1)
+        self._change(sample, -1)
 
-    def restore(self, receipt: Receipt) -> None:
+    def restore(self, sample: LearnedSample) -> None:
         """Undo a retraction. Ends the round first."""
-        self._change(receipt, +1)
+        self._change(sample, +1)
 
-    def _change(self, receipt: Receipt, sign: int) -> None:
+    def _change(self, sample: LearnedSample, sign: int) -> None:
         self.end_round()
-        weight = float(self._forgetting.weight(np.array([receipt.moment]))[0])
+        weight = float(self.forgetting.weight(np.array([sample.moment]))[0])
         if weight > 0:
-            self.nodes.change(receipt, sign, weight)
-        self.growth.change(receipt, sign, weight)
+            self.nodes.change(sample, sign, weight)
+        self.growth.change(sample, sign, weight)
         self._log_weights = None
 
     def moments(self, ordinals: FloatArray, time: FloatArray) -> FloatArray:
         """When samples learned as these numbers, with these timestamps, happen on the clock of forgetting: (n,)."""
-        return self._forgetting.moments(ordinals, time)
+        return self.forgetting.moments(ordinals, time)
 
-    def _learned(self, batch: Examined, before: int) -> Learned:
+    def _learned(self, batch: Batch, before: int) -> LearnedBatch:
         """The round as the statistics take it in, after what they hold has faded to its end."""
         ordinal = np.arange(before + 1, before + 1 + len(batch.Z))
         moment = self.moments(ordinal.astype(float), batch.time)
-        factor = self._forgetting.advance(float(moment.max()))
+        factor = self.forgetting.advance(float(moment.max()))
         self.nodes.fade(factor)
         self.growth.fade(factor)
-        weight = self._forgetting.weight(moment)
-        return Learned(batch.learned, batch.spread, ordinal, moment, batch.left, weight)
+        weight = self.forgetting.weight(moment)
+        return LearnedBatch(batch.learned, batch.spread, ordinal, moment, batch.left, weight)
 
-    def _count(self, learned: Learned) -> None:
+    def _count(self, learned: LearnedBatch) -> None:
         held = self.tree.membership(learned.x)
         groups = Groups.by(self.growth.keys(learned.x, held))
         rows = learned.sorted(groups.order)
@@ -201,7 +204,7 @@ class DensityModel:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name; how pending samples are learned only if not as they are."""
-        arrays = {"progress": np.array([self.n_learned]), "clock": np.array([self._forgetting.state()])}
+        arrays = {"progress": np.array([self.n_learned]), "clock": np.array([self.forgetting.state()])}
         return arrays | self._round.state(self.config.n_features) | self.nodes.state() | self.growth.state()
 
     def check(self, arrays: Arrays) -> None:
@@ -213,16 +216,16 @@ class DensityModel:
             raise InvalidSnapshot("its progress is not that of a model")
         check_pending(arrays, self.config.n_features, self._round_size(n_learned))
         self.check_times(arrays["pending_time"])
-        self._forgetting.check(float(take(arrays, "clock", np.float64, (1,))[0]), n_learned)
+        self.forgetting.check(float(take(arrays, "clock", np.float64, (1,))[0]), n_learned)
 
     def check_times(self, time: FloatArray) -> None:
         """InvalidSnapshot if samples cannot have these times (n,), NaN for none."""
-        self._forgetting.check_times(time)
+        self.forgetting.check_times(time)
 
     def load(self, arrays: Arrays) -> None:
         """Take over a state."""
         self.n_learned = int(arrays["progress"][0])
-        self._forgetting.load(float(arrays["clock"][0]))
+        self.forgetting.load(float(arrays["clock"][0]))
         self.nodes.load(arrays)
         self.growth.load(arrays)
         self._log_weights = None
@@ -230,9 +233,9 @@ class DensityModel:
         if len(arrays["pending"]):
             self._round.add(self._pending(arrays), self._round_size(self.n_learned))
 
-    def _pending(self, arrays: Arrays) -> Examined:
+    def _pending(self, arrays: Arrays) -> Batch:
         """The samples of a round as they were: what will be learned of one may be another model's to say."""
-        pending = self.examine(arrays["pending"], arrays["pending_time"])
+        pending = self.evaluate(arrays["pending"], arrays["pending_time"])
         if (told := learned_as(arrays)) is not None:
             pending.learned, pending.spread = told
             pending.left = self.growth.sides(pending.learned)

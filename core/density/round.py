@@ -15,12 +15,12 @@ _LEARNED_AS: Final = ("pending_learned", "pending_spread")
 
 
 @dataclass(slots=True)
-class Examined:
+class Batch:
     """What the frozen model says of n samples, and what will be learned of them.
 
     log_density (n, N); time (n,): timestamps, NaN if there are none; learned (n, m): the sample as it enters the
     statistics, Z itself where nothing is altered; spread (n, m): the variance of what was imputed; left (n, w): what a
-    receipt must keep of the tree's 2-means.
+    record must keep of the tree's 2-means.
     """
 
     Z: FloatArray
@@ -41,9 +41,9 @@ class Examined:
         """Whether some sample is not learned as it is."""
         return self.learned is not self.Z and bool(self.altered.any())
 
-    def rows(self, chosen: Any) -> "Examined":
+    def rows(self, chosen: Any) -> "Batch":
         """The chosen rows (a slice, mask or index array)."""
-        return Examined(*(column[chosen] for column in self.columns()))
+        return Batch(*(column[chosen] for column in self.columns()))
 
     def columns(self) -> tuple[NDArray[Any], ...]:
         """All that there is of the samples, in the order above."""
@@ -55,10 +55,10 @@ class Round:
 
     def __init__(self) -> None:
         self.n = 0
-        self._rows: Examined | None = None
+        self._rows: Batch | None = None
 
     @property
-    def samples(self) -> Examined | None:
+    def samples(self) -> Batch | None:
         """All that came, in order; None if nothing did."""
         return None if self._rows is None else self._rows.rows(slice(0, self.n))
 
@@ -87,16 +87,16 @@ class Round:
             "pending_spread": spread[told],
         }
 
-    def add(self, examined: Examined, size: int) -> None:
+    def add(self, batch: Batch, size: int) -> None:
         """Take samples in; the whole round has room for so many."""
-        begin, self.n = self.n, self.n + len(examined.Z)
+        begin, self.n = self.n, self.n + len(batch.Z)
         if begin == 0 and self.n == size:
-            self._rows = examined
+            self._rows = batch
             return
         if self._rows is None:
-            self._rows = Examined(*(np.zeros((size, *a.shape[1:]), a.dtype) for a in examined.columns()))
+            self._rows = Batch(*(np.zeros((size, *a.shape[1:]), a.dtype) for a in batch.columns()))
         here = slice(begin, self.n)
-        for column, part in zip(self._rows.columns(), examined.columns(), strict=True):
+        for column, part in zip(self._rows.columns(), batch.columns(), strict=True):
             column[here] = part
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.engine.learning import receipt_nodes, relearn, supervise
+from core.engine.learning import relearn, supervise
 from core.engine.state import DetectorState
 from core.records import Records
 from core.results import Feedback
@@ -18,7 +18,7 @@ def feedback(state: DetectorState, records: Records, labels: Sequence[bool | Non
     """Let labels, one a record, pass one after the other. Detector.feedback says the rest."""
     new = checked_labels(labels, records.seq, state.first_seq, state.next_seq)
     before = state.next_threshold
-    told = records.widened(receipt_nodes(state))
+    told = records.widened(state.density.growth.most_sides)
     outcomes, retracted = [], np.zeros(len(told), bool)
     latest: dict[int, int] = {}
     for i, label in enumerate(new):
@@ -51,7 +51,7 @@ def _relabel(state: DetectorState, record: Records, label: int) -> bool:
     if row["ready"]:
         score = float(row["score"])
         state.threshold.label(int(row["seq"]), score, label, float(row["level"]))
-        state.outcomes.move(score, bool(row["is_anomaly"]), old, label)
+        state.costs.relabel(score, bool(row["is_anomaly"]), old, label)
     retracted = relearn(state, record)
     supervise(state, record, old)
     return retracted

@@ -6,22 +6,22 @@ Labels are +1 (anomalous), -1 (normal) and 0 (none). A record keeps how its samp
 from dataclasses import replace
 
 from core.arrays import BoolArray, FloatArray
-from core.density.round import Examined
+from core.density.round import Batch
 from core.engine.state import DetectorState
-from core.mixture.learned import Receipt
+from core.mixture.learned import LearnedSample
 from core.records import LEARNED, NOT_LEARNED, RETRACTED, Records
 
 
-def examine(state: DetectorState, X: FloatArray, time: FloatArray) -> Examined:
+def evaluate(state: DetectorState, X: FloatArray, time: FloatArray) -> Batch:
     """What the density says of samples (n, m), in the user's units, and how it would learn them. Pure."""
-    return state.density.examine(state.scaling.apply(X), time)
+    return state.density.evaluate(state.scaling.apply(X), time)
 
 
-def learn(state: DetectorState, examined: Examined, records: Records) -> None:
+def learn(state: DetectorState, batch: Batch, records: Records) -> None:
     """Learn those of the samples that learn_from wants; their records keep how."""
     chosen = wanted(state, records)
     if chosen.any():
-        part = examined if chosen.all() else examined.rows(chosen)
+        part = batch if chosen.all() else batch.rows(chosen)
         records.note_learned(slice(None) if chosen.all() else chosen, part, state.density.next_ordinal)
         state.density.learn(part)
 
@@ -44,9 +44,9 @@ def relearn(state: DetectorState, record: Records) -> bool:
     row = record.rows[0]
     is_wanted, status = bool(wanted(state, record)[0]), int(row["status"])
     if is_wanted and status == NOT_LEARNED:
-        learn(state, examine(state, record.x, record.time), record)
+        learn(state, evaluate(state, record.x, record.time), record)
     elif is_wanted != (status == LEARNED) and status != NOT_LEARNED:
-        (state.density.restore if is_wanted else state.density.retract)(_receipt(state, record))
+        (state.density.restore if is_wanted else state.density.retract)(_learned(state, record))
         row["status"] = LEARNED if is_wanted else RETRACTED
     return not is_wanted and status == LEARNED
 
@@ -57,22 +57,18 @@ def supervise(state: DetectorState, record: Records, old: int) -> None:
         return
     row, label = record.rows[0], int(record.label[0])
     if row["status"] == NOT_LEARNED:
-        x = examine(state, record.x, record.time).learned[0]
+        x = evaluate(state, record.x, record.time).learned[0]
     else:
-        receipt = _receipt(state, record)
-        x = receipt.x
+        sample = _learned(state, record)
+        x = sample.x
         if old < 0:
-            state.supervision.normals.retract(replace(receipt, ordinal=int(row["normal_ordinal"])))
+            state.supervision.normals.retract(replace(sample, ordinal=int(row["normal_ordinal"])))
         if label < 0:
-            row["normal_ordinal"] = state.supervision.learn(receipt)
+            row["normal_ordinal"] = state.supervision.learn(sample)
     state.supervision.label(int(row["seq"]), label, float(row["gain"]), x)
 
 
-def _receipt(state: DetectorState, record: Records) -> Receipt:
+def _learned(state: DetectorState, record: Records) -> LearnedSample:
+    """How the sample of a record was learned."""
     moment = state.density.moments(record.rows["ordinal"].astype(float), record.time)
-    return record.receipt(state.scaling.apply(record.x)[0], float(moment[0]))
-
-
-def receipt_nodes(state: DetectorState) -> int:
-    """The most nodes that a receipt has to say something of."""
-    return state.config.max_nodes if state.config.profile == "paper" else 0
+    return record.learned_sample(state.scaling.apply(record.x)[0], float(moment[0]))

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from core.arrays import BoolArray, FloatArray
-from core.density.round import Examined
-from core.engine.learning import examine, learn, receipt_nodes, supervise
+from core.density.round import Batch
+from core.engine.learning import evaluate, learn, supervise
 from core.engine.state import DetectorState
 from core.records import Records
 from core.results import Observation
@@ -84,24 +84,24 @@ def _parts(
 
 def _pass(state: DetectorState, X: FloatArray, time: FloatArray, explained: list[Explanation] | None) -> Records:
     """Score, decide, explain if asked to, and learn samples (n, m), at most as many as the round has room for."""
-    examined = examine(state, X, time)
-    decisions = _decide(state, examined)
+    batch = evaluate(state, X, time)
+    decisions = _decide(state, batch)
     flagged = decisions.is_anomaly
-    state.outcomes.count(flagged)
+    state.costs.count(flagged)
     if explained is not None and flagged.any():
-        explained.append(_explanation(state, examined.Z[flagged], decisions.score[flagged]))
-    n_nodes, altered = examined.left.shape[1], examined.any_altered
+        explained.append(_explanation(state, batch.Z[flagged], decisions.score[flagged]))
+    n_nodes, altered = batch.left.shape[1], batch.any_altered
     records = Records.of(state.next_seq, X, time, n_nodes=n_nodes, altered=altered)
     records.note_decided(decisions._asdict())
-    learn(state, examined, records)
+    learn(state, batch, records)
     state.next_seq += len(X)
     return records
 
 
-def _decide(state: DetectorState, examined: Examined) -> Decisions:
+def _decide(state: DetectorState, batch: Batch) -> Decisions:
     """Flag samples whose score is above the threshold that each meets; the decision rule takes note of the scores."""
-    log_density, gain = state.supervision.judge(examined)
-    score = state.scaling.score(examined.Z, log_density)
+    log_density, gain = state.supervision.combine(batch)
+    score = state.scaling.score(batch.Z, log_density)
     level = state.threshold.levels(score)
     threshold = state.threshold.pass_by(score)
     return Decisions(score, threshold, score > threshold, level, gain)
@@ -119,14 +119,14 @@ def _warm_up(state: DetectorState, X: FloatArray, time: FloatArray) -> Records:
 
 def _end_warmup(state: DetectorState) -> None:
     """Fix the scaling; then learn each sample as if it came now, and let the threshold see the score it would have."""
-    warm = state.warmup.widened(receipt_nodes(state))
+    warm = state.warmup.widened(state.density.growth.most_sides)
     state.start(estimated(warm.x, state.config.kinds))
     state.density.nodes.expect(*typical(state.scaling.apply(warm.x)))
     for i in range(len(warm)):
         record = warm[i]
-        examined = examine(state, record.x, record.time)
-        _decide(state, examined)
-        learn(state, examined, record)
+        batch = evaluate(state, record.x, record.time)
+        _decide(state, batch)
+        learn(state, batch, record)
         if record.label[0] != 0:
             supervise(state, record, 0)
     state.warmup = warm.compact()

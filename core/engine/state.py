@@ -9,7 +9,7 @@ from core.bounds import check_bounds
 from core.config import DetectorConfig
 from core.density.model import DensityModel
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
-from core.feedback.costs import Outcomes
+from core.feedback.costs import RunningCosts
 from core.feedback.supervision import Supervision
 from core.records import Records
 from core.scaling import Scaling, check_scaling, given
@@ -36,7 +36,7 @@ class DetectorState:
         self.warmup = Records.empty(0, config.n_features, 0, altered=False)
         self.density = DensityModel(config)
         self.supervision = Supervision(config, self.density)
-        self.outcomes = Outcomes(config.cost_false_negative, config.cost_false_positive)
+        self.costs = RunningCosts(config.cost_false_negative, config.cost_false_positive)
         self._scaling: Scaling | None = None
         self._threshold: Threshold | None = None
         if (scaling := given(config)) is not None:
@@ -114,7 +114,7 @@ class DetectorState:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
-        arrays = self.density.state() | self.supervision.state() | self.outcomes.state()
+        arrays = self.density.state() | self.supervision.state() | self.costs.state()
         arrays["warmup"] = np.frombuffer(self.warmup.to_bytes(), np.uint8)
         if self.ready:
             arrays |= {"location": self.scaling.location, "scale": self.scaling.scale} | self.threshold.state()
@@ -129,7 +129,7 @@ class DetectorState:
         self._check_warmup(ready="location" in arrays)
         self.density.check(arrays)
         self.supervision.check(arrays)
-        self.outcomes.check(arrays)
+        self.costs.check(arrays)
         if "location" in arrays:
             location, scale = (take(arrays, k, np.float64, (self.config.n_features,)) for k in ("location", "scale"))
             check_scaling(location, scale, self.config)
@@ -154,4 +154,4 @@ class DetectorState:
             self.threshold.load(arrays)
         self.density.load(arrays)
         self.supervision.load(arrays)
-        self.outcomes.load(arrays)
+        self.costs.load(arrays)

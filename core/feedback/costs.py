@@ -54,7 +54,7 @@ class Costs:
         return self.true_alarms + self.false_alarms + self.misses + self.true_passes
 
 
-class Outcomes:
+class RunningCosts:
     """Decisions as totals, and labelled scores as counts in bins, so that memory is bounded and labels can be revised.
 
     A bin reaches from its lowest score, low, to its highest, top, and whatever falls between belongs to it: the cut at
@@ -69,20 +69,20 @@ class Outcomes:
         self._top: array[float] = array("d")
         self._normal, self._anomalous = array("q"), array("q")
         self._confusion = [[0, 0], [0, 0]]
-        self._decided = [0, 0]
+        self.decided = [0, 0]
 
     @property
     def n_flagged(self) -> int:
         """How many samples were flagged."""
-        return self._decided[1]
+        return self.decided[1]
 
     def count(self, flagged: BoolArray) -> None:
         """Samples were decided: flagged (n,), or passed."""
         n_flagged = int(np.count_nonzero(flagged))
-        self._decided[0] += len(flagged) - n_flagged
-        self._decided[1] += n_flagged
+        self.decided[0] += len(flagged) - n_flagged
+        self.decided[1] += n_flagged
 
-    def move(self, score: float, flagged: bool, old: int, new: int) -> None:
+    def relabel(self, score: float, flagged: bool, old: int, new: int) -> None:
         """A sample's label goes from old to new: +1 anomalous, -1 normal, 0 none."""
         if old != 0:
             counts = self._counts(old)
@@ -95,7 +95,7 @@ class Outcomes:
         if len(self._top) > MAX_BINS:
             self._merge_purest()
 
-    def costs(self) -> Costs:
+    def totals(self) -> Costs:
         """The totals so far."""
         (true_passes, misses), (false_alarms, true_alarms) = self._confusion
         cost = misses * self._cost_anomalous + false_alarms * self._cost_normal
@@ -124,7 +124,7 @@ class Outcomes:
         Unknown with no label of a flagged sample, fewer than FEWEST_UNFLAGGED of others, or no anomaly among them all.
         """
         (true_passes, misses), (false_alarms, true_alarms) = self._confusion
-        alarms, passes, (passed, flagged) = true_alarms + false_alarms, true_passes + misses, self._decided
+        alarms, passes, (passed, flagged) = true_alarms + false_alarms, true_passes + misses, self.decided
         if not (alarms and flagged) or passes < FEWEST_UNFLAGGED or true_alarms + misses == 0:
             return UNKNOWN
         found = [flagged * share for share in wilson(true_alarms, alarms)]
@@ -139,7 +139,7 @@ class Outcomes:
             "outcome_top": np.array(self._top),
             "outcome_counts": self._table(),
             "outcome_confusion": np.array(self._confusion, np.int64),
-            "outcome_decided": np.array(self._decided, np.int64),
+            "outcome_decided": np.array(self.decided, np.int64),
         }
 
     @staticmethod
@@ -164,7 +164,7 @@ class Outcomes:
         """Take over a state; one of version 2 does not say how far down its bins reach."""
         top = arrays["outcome_top"]
         self._set_bins(arrays.get("outcome_low", top), top, arrays["outcome_counts"])
-        self._confusion, self._decided = arrays["outcome_confusion"].tolist(), arrays["outcome_decided"].tolist()
+        self._confusion, self.decided = arrays["outcome_confusion"].tolist(), arrays["outcome_decided"].tolist()
 
     def _counts(self, label: int) -> "array[int]":
         return self._anomalous if label > 0 else self._normal

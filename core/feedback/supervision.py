@@ -12,9 +12,9 @@ from core.arrays import FloatArray
 from core.config import DetectorConfig
 from core.density.labelled import LabelledSamples
 from core.density.model import DensityModel
-from core.density.round import Examined
+from core.density.round import Batch
 from core.errors import InvalidSnapshot
-from core.mixture.learned import Receipt
+from core.mixture.learned import LearnedSample
 from core.snapshot import Arrays, take
 from core.threshold.recent_scores import RecentScores, check_ring
 
@@ -37,18 +37,13 @@ class Supervision:
 
     def __init__(self, config: DetectorConfig, everything: DensityModel) -> None:
         self._everything = everything
-        self._needed = config.learn_from != "labelled_normal" and config.profile != "paper"
+        self.needed = config.learn_from != "labelled_normal" and config.profile != "paper"
         self._few = 2.0 * config.n_features + FEW
         self.labelled = LabelledSamples(config.n_features)
         self._config = config
         self._first, self._second = RecentScores(), RecentScores()
-        if self._needed:
+        if self.needed:
             everything.weigh_normality(self.labelled)
-
-    @property
-    def needed(self) -> bool:
-        """Whether labels have more to say: not if labelled normals alone are learned, nor by the paper's letter."""
-        return self._needed
 
     @cached_property
     def normals(self) -> DensityModel:
@@ -68,18 +63,18 @@ class Supervision:
         """That of the second model; -inf without one."""
         return self.normals.newest_time if "normals" in vars(self) else -np.inf
 
-    def judge(self, examined: Examined) -> tuple[FloatArray, FloatArray]:
+    def combine(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
         """Log densities (n,), negated scores of the scaled space, and by how much the second opinion ranks higher."""
-        log_p = self._everything.log_p(examined.log_density)
+        log_p = self._everything.log_p(batch.log_density)
         if not self.active:
             return log_p, np.zeros(len(log_p))
         first = -log_p
-        second = self._opinion(first, examined.Z)
+        second = self._opinion(first, batch.Z)
         gain = self._second.ranks(second) - self._first.ranks(first)
         return -self._mixed(first, second), gain
 
     def log_density(self, Z: FloatArray) -> FloatArray:
-        """What judge says of samples (n, m), (n,). Pure."""
+        """What combine says of samples (n, m), (n,). Pure."""
         first = -self._everything.log_density(Z)
         return -(self._mixed(first, self._opinion(first, Z)) if self.active else first)
 
@@ -95,12 +90,12 @@ class Supervision:
         self.labelled.put(seq, label, gain, x)
         self._everything.weigh_normality(self.labelled)
 
-    def learn(self, receipt: Receipt) -> int:
+    def learn(self, sample: LearnedSample) -> int:
         """Learn a labelled normal as the first model learned it; its number among the normals."""
-        examined = self.normals.examine(receipt.x[None], np.array([receipt.moment]))
-        examined.learned, examined.spread = receipt.x[None], receipt.spread[None]
+        batch = self.normals.evaluate(sample.x[None], np.array([sample.moment]))
+        batch.learned, batch.spread = sample.x[None], sample.spread[None]
         ordinal = self.normals.next_ordinal
-        self.normals.learn(examined)
+        self.normals.learn(batch)
         return ordinal
 
     def _opinion(self, first: FloatArray, Z: FloatArray) -> FloatArray:
@@ -137,7 +132,7 @@ class Supervision:
         normals = _of_second(arrays)
         if not normals:
             return
-        if not self._needed:
+        if not self.needed:
             raise InvalidSnapshot("it holds a second model, which its config leaves out")
         self.normals.check(normals)
         sizes = set()
@@ -152,7 +147,7 @@ class Supervision:
     def load(self, arrays: Arrays) -> None:
         """Take over a state."""
         self.labelled.load(arrays)
-        if self._needed:
+        if self.needed:
             self._everything.weigh_normality(self.labelled)
         if normals := _of_second(arrays):
             self.normals.load(normals)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray
 from core.families.statistics import Moments
-from core.mixture.learned import Groups, Learned, Receipt
+from core.mixture.learned import Groups, LearnedBatch, LearnedSample
 from core.mixture.shares import Shares
 from core.snapshot import Arrays
 
@@ -16,8 +16,11 @@ from core.snapshot import Arrays
 class Growth(ABC):
     """Watches what a tree's nodes count, and cuts them in time."""
 
+    most_sides: int = 0
+    """The most sides that a record must keep of one sample, w."""
+
     def sides(self, X: FloatArray) -> BoolArray:
-        """What a receipt must keep of samples (n, m) beside their place in the tree: (n, w)."""
+        """What a record must keep of samples (n, m) beside their place in the tree: (n, w)."""
         return np.zeros((len(X), 0), bool)
 
     @abstractmethod
@@ -25,11 +28,11 @@ class Growth(ABC):
         """A number (n,) for each of a round's samples in the nodes held (n, N): equal ones are counted alike."""
 
     @abstractmethod
-    def count(self, learned: Learned, held: BoolArray, groups: Groups, moments: Moments) -> None:
+    def count(self, learned: LearnedBatch, held: BoolArray, groups: Groups, moments: Moments) -> None:
         """Take note of a round, as samples (n, m) in the nodes held (n, N), and as the moments of its groups."""
 
     @abstractmethod
-    def change(self, receipt: Receipt, sign: int, weight: float) -> None:
+    def change(self, sample: LearnedSample, sign: int, weight: float) -> None:
         """Take one sample out of (sign -1) or into (sign +1) what was noted."""
 
     @abstractmethod

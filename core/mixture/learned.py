@@ -9,7 +9,7 @@ from core.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class LearnedSample:
     """How one sample was learned: its number among the learned, its moment on the clock of forgetting, and as what.
 
     x (m,) is what entered the statistics, spread (m,) the variance of what was imputed, left (w,) the sides that a
@@ -24,8 +24,8 @@ class Receipt:
 
 
 @dataclass(slots=True)
-class Learned:
-    """A round of n samples, columns of what a Receipt holds of one; weight (n,) is what each counts at its end."""
+class LearnedBatch:
+    """A round of n samples: a LearnedSample's fields as columns; weight (n,) is what each counts at its end."""
 
     x: FloatArray
     spread: FloatArray
@@ -34,9 +34,9 @@ class Learned:
     left: BoolArray
     weight: FloatArray
 
-    def sorted(self, order: IntArray) -> "Learned":
+    def sorted(self, order: IntArray) -> "LearnedBatch":
         """The same samples in another order."""
-        return Learned(*(getattr(self, name)[order] for name in self.__slots__))
+        return LearnedBatch(*(getattr(self, name)[order] for name in self.__slots__))
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from core.families.base import Prior
 from core.families.posterior import posterior
 from core.families.statistics import Moments, Statistics
 from core.mixture import mixture_of
-from core.mixture.learned import Receipt
+from core.mixture.learned import LearnedSample
 from core.snapshot import Arrays, take
 from core.tree.subspaces import Pair, SubspaceTree
 
@@ -49,11 +49,11 @@ class Nodes:
         self.statistics.merge(cells, groups.pooled(group, starts))
         self.touch(cells)
 
-    def change(self, receipt: Receipt, sign: int, weight: float) -> None:
+    def change(self, sample: LearnedSample, sign: int, weight: float) -> None:
         """Take one sample out of (sign -1) or into (sign +1) the nodes that counted it."""
-        cells = self.tree.counting(receipt.x, receipt.ordinal)
+        cells = self.tree.counting(sample.x, sample.ordinal)
         change = self.statistics.remove if sign < 0 else self.statistics.insert
-        x, spread = self.layout.columns(receipt.x[None], receipt.spread[None])
+        x, spread = self.layout.columns(sample.x[None], sample.spread[None])
         change(cells, x[0], spread[0], weight)
         self.touch(cells)
 

@@ -140,8 +140,8 @@ SPOILT: dict[str, Callable[[Detector], Any]] = {
     "a variance below zero": lambda model: model.state.density.nodes.statistics.scatter.fill(-1.0),
     "weights that do not sum to one": lambda model: model.state.density.mixture.weights.fill(0.7),
     "a second model that is broken": lambda model: model.state.supervision.normals.nodes.prior.strength.fill(0.0),
-    "a label count of another type": lambda model: setattr(model.state.outcomes, "_decided", [0.5, 1.5]),
-    "a clock ahead of its samples": lambda model: setattr(model.state.density._forgetting, "now", 1e6),
+    "a label count of another type": lambda model: setattr(model.state.costs, "decided", [0.5, 1.5]),
+    "a clock ahead of its samples": lambda model: setattr(model.state.density.forgetting, "now", 1e6),
     "a warm-up with an infinity": lambda model: model.state.warmup.rows["x"].fill(np.inf),
     "sequence numbers that go back": lambda model: setattr(model.state, "next_seq", 0),
 }

@@ -95,8 +95,8 @@ class InStep:
 
 def without_supervision(detector: Detector) -> Detector:
     """The detector with its scores by all nodes of the one model, whatever labels say of them: the engine alone."""
-    detector.state.supervision._needed = False
-    detector.state.density._labelled = detector.state.density._log_weights = None
+    detector.state.supervision.needed = False
+    detector.state.density.weigh_normality(None)
     return detector
 
 

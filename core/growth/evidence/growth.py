@@ -22,7 +22,7 @@ from core.growth.evidence.reservoir import Reservoir
 from core.growth.evidence.room import cheapest
 from core.growth.evidence.state import GrowthState
 from core.growth.schedule.dates import splits_due
-from core.mixture.learned import Groups, Learned, Receipt
+from core.mixture.learned import Groups, LearnedBatch, LearnedSample
 from core.mixture.nodes import Nodes
 from core.mixture.shares import Shares
 from core.snapshot import Arrays
@@ -59,11 +59,11 @@ class EvidenceGrowth(Growth):
         """Twice the leaf, plus the side of its candidate."""
         return self.candidates.cells(X, self._nodes.tree.leaf_of(held))
 
-    def count(self, learned: Learned, held: BoolArray, groups: Groups, moments: Moments) -> None:
+    def count(self, learned: LearnedBatch, held: BoolArray, groups: Groups, moments: Moments) -> None:
         self._state.count(learned, held, groups, moments)
 
-    def change(self, receipt: Receipt, sign: int, weight: float) -> None:
-        self._state.change(receipt, sign, weight)
+    def change(self, sample: LearnedSample, sign: int, weight: float) -> None:
+        self._state.change(sample, sign, weight)
 
     def weigh(self, shares: Shares) -> None:
         if self._full:

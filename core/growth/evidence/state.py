@@ -14,7 +14,7 @@ from core.growth.evidence.priors import CHILD_SHAPE, Priors
 from core.growth.evidence.reservoir import Reservoir
 from core.growth.evidence.search import Hyperplanes
 from core.growth.evidence.worth import Worth
-from core.mixture.learned import Groups, Learned, Receipt
+from core.mixture.learned import Groups, LearnedBatch, LearnedSample
 from core.mixture.nodes import Nodes
 from core.snapshot import Arrays, take
 from core.tree.subspaces import Pair
@@ -34,7 +34,7 @@ class GrowthState:
         self.worth = Worth()
         self.fresh, self.unsearched = np.zeros(1), np.zeros(1)
 
-    def count(self, learned: Learned, held: BoolArray, groups: Groups, moments: Moments) -> None:
+    def count(self, learned: LearnedBatch, held: BoolArray, groups: Groups, moments: Moments) -> None:
         """Count a round's samples (n, m) in the nodes held (n, N); groups and their moments are by Candidates.cells."""
         tree = self._nodes.tree
         fresh = tree.ancestor.T @ np.bincount(groups.key // 2, moments.count, len(self.fresh))
@@ -44,20 +44,20 @@ class GrowthState:
         self.recent.add(learned.x, learned.spread, learned.ordinal, learned.moment, tree.leaf_of(held))
         self.recent.trim(int(np.count_nonzero(tree.leaf)))
 
-    def change(self, receipt: Receipt, sign: int, weight: float) -> None:
+    def change(self, sample: LearnedSample, sign: int, weight: float) -> None:
         """Take one sample out of (sign -1) or into (sign +1) its leaf's candidate and the recent samples."""
-        x, candidates = receipt.x, self.candidates
+        x, candidates = sample.x, self.candidates
         leaf = self._nodes.tree.leaf_of(self._nodes.tree.membership(x[None]))
         at = int(leaf[0])
-        if weight > 0 and candidates.has[at] and candidates.since[at] <= receipt.ordinal:
+        if weight > 0 and candidates.has[at] and candidates.since[at] <= sample.ordinal:
             statistics = candidates.statistics
             change = statistics.remove if sign < 0 else statistics.insert
-            rows, spread = self._nodes.layout.columns(x[None], receipt.spread[None])
+            rows, spread = self._nodes.layout.columns(x[None], sample.spread[None])
             change(candidates.cells(x[None], leaf), rows[0], spread[0], weight)
         if sign < 0:
-            self.recent.remove(receipt.ordinal)
+            self.recent.remove(sample.ordinal)
         else:
-            self.recent.insert(x, receipt.spread, receipt.ordinal, receipt.moment, at)
+            self.recent.insert(x, sample.spread, sample.ordinal, sample.moment, at)
 
     def fade(self, factor: float) -> None:
         """Let what was counted so far count that much less."""

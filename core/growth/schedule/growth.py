@@ -11,7 +11,7 @@ from core.families.statistics import Moments
 from core.growth.base import Growth
 from core.growth.schedule.dates import splits_due
 from core.growth.schedule.two_means import TwoMeans
-from core.mixture.learned import Groups, Learned, Receipt
+from core.mixture.learned import Groups, LearnedBatch, LearnedSample
 from core.mixture.nodes import Nodes
 from core.snapshot import Arrays
 
@@ -21,6 +21,7 @@ class ScheduledGrowth(Growth):
 
     def __init__(self, config: DetectorConfig, nodes: Nodes) -> None:
         self._config, self._nodes = config, nodes
+        self.most_sides = config.max_nodes
         self._means = TwoMeans(config.n_features)
 
     def sides(self, X: FloatArray) -> BoolArray:
@@ -29,12 +30,12 @@ class ScheduledGrowth(Growth):
     def keys(self, X: FloatArray, held: BoolArray) -> IntArray:
         return np.arange(len(X))
 
-    def count(self, learned: Learned, held: BoolArray, groups: Groups, moments: Moments) -> None:
+    def count(self, learned: LearnedBatch, held: BoolArray, groups: Groups, moments: Moments) -> None:
         self._means.move(held, learned.left, learned.x, learned.weight)
 
-    def change(self, receipt: Receipt, sign: int, weight: float) -> None:
-        cells = self._nodes.tree.counting(receipt.x, receipt.ordinal)
-        self._means.change(cells, receipt.left[cells], receipt.x, sign * weight)
+    def change(self, sample: LearnedSample, sign: int, weight: float) -> None:
+        cells = self._nodes.tree.counting(sample.x, sample.ordinal)
+        self._means.change(cells, sample.left[cells], sample.x, sign * weight)
 
     def grow(self, before: int, after: int) -> None:
         for _ in range(splits_due(self._config.beta, before, after)):

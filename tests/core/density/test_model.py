@@ -13,7 +13,7 @@ def model_of(X: np.ndarray, **fields) -> DensityModel:
     model = DensityModel(DetectorConfig(n_features=X.shape[1], scaling="none", **fields))
     while len(X):
         size = model.room
-        model.learn(model.examine(X[:size], np.full(len(X[:size]), np.nan)))
+        model.learn(model.evaluate(X[:size], np.full(len(X[:size]), np.nan)))
         X = X[size:]
     return model
 
@@ -35,9 +35,9 @@ def test_a_round_is_scored_by_the_model_before_it():
     before, room = model.log_density(X), model.room
     assert room == 50
     for x in X[300 : 300 + room - 1]:
-        model.learn(model.examine(x[None], np.array([np.nan])))
+        model.learn(model.evaluate(x[None], np.array([np.nan])))
         assert np.array_equal(model.log_density(X), before)
-    model.learn(model.examine(X[-1:], np.array([np.nan])))
+    model.learn(model.evaluate(X[-1:], np.array([np.nan])))
     assert not np.array_equal(model.log_density(X), before)
     assert model.n_learned == 300 + room
 
@@ -69,11 +69,11 @@ def test_a_missing_feature_is_scored_by_its_expectation(family, profile):
     weights = np.exp(log_density - log_density.max())
     expected = weights @ log_density / weights.sum()
     assert model.log_density(np.array([[np.nan, given]]))[0] == pytest.approx(expected, rel=1e-6)
-    examined = model.examine(np.array([[np.nan, given]]), np.array([np.nan]))
-    assert examined.learned[0] == pytest.approx([center, given])
-    assert examined.spread[0, 1] == 0
+    batch = model.evaluate(np.array([[np.nan, given]]), np.array([np.nan]))
+    assert batch.learned[0] == pytest.approx([center, given])
+    assert batch.spread[0, 1] == 0
     mean_square = weights @ (points[:, 0] - center) ** 2 / weights.sum()
-    assert examined.spread[0, 0] == pytest.approx(mean_square, rel=0.01)
+    assert batch.spread[0, 0] == pytest.approx(mean_square, rel=0.01)
 
 
 @pytest.mark.parametrize("family", ["gaussian", "gaussian_diagonal"])
@@ -83,20 +83,20 @@ def test_a_sample_is_learned_no_farther_than_the_reach(family):
     model = model_of(X, family=family, max_nodes=1)
     mean, covariance = (a[0] for a in model.densities.moments())
     far = np.array([[1e100, -1e100], [20.0, 20.0], [2.0, 2.0], [1.0, -1e15]])
-    examined = model.examine(far, np.full(4, np.nan))
-    off = examined.learned - mean
+    batch = model.evaluate(far, np.full(4, np.nan))
+    off = batch.learned - mean
     distance = np.sqrt(np.einsum("ni,ij,nj->n", off, np.linalg.inv(covariance), off))
     reach = np.sqrt(2) + REACH
     assert distance[[0, 1, 3]] == pytest.approx([reach] * 3)
-    assert np.array_equal(examined.learned[2], far[2])
-    assert examined.altered.tolist() == [True, True, False, True]
+    assert np.array_equal(batch.learned[2], far[2])
+    assert batch.altered.tolist() == [True, True, False, True]
     cosine = ((far - mean) * off).sum(1) / np.linalg.norm(far - mean, axis=1) / np.linalg.norm(off, axis=1)
     assert cosine == pytest.approx(1.0)
 
 
 def test_the_papers_samples_are_learned_as_they_are():
     paper = model_of(np.zeros((3, 2)), profile="paper")
-    assert paper.examine(np.array([[1e15, 0.0]]), np.array([np.nan])).learned.tolist() == [[1e15, 0.0]]
+    assert paper.evaluate(np.array([[1e15, 0.0]]), np.array([np.nan])).learned.tolist() == [[1e15, 0.0]]
 
 
 def test_max_nodes_is_kept():

@@ -6,8 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.errors import InvalidSnapshot
-from core.feedback import costs as outcomes
-from core.feedback.costs import MAX_BINS, Outcomes, wilson
+from core.feedback import costs
+from core.feedback.costs import MAX_BINS, RunningCosts, wilson
 
 SCORES = st.integers(-3, 12).map(float) | st.floats(-1e300, 1e300)
 MOVES = st.lists(st.tuples(st.integers(0, 19), st.sampled_from([-1, 0, 1])), max_size=120)
@@ -28,21 +28,21 @@ def counted(labelled: list[tuple[float, bool, int]], c_anomalous: float, c_norma
     return (*table, table[2] * c_anomalous + table[1] * c_normal, best)
 
 
-def figures(kept: Outcomes) -> tuple:
-    c = kept.costs()
+def figures(kept: RunningCosts) -> tuple:
+    c = kept.totals()
     return c.true_alarms, c.false_alarms, c.misses, c.true_passes, c.cost, c.best_fixed_cost
 
 
 @given(st.lists(st.tuples(SCORES, st.booleans()), min_size=20, max_size=20), MOVES)
 def test_totals_equal_counting_after_any_revisions(samples, moves):
-    kept, label = Outcomes(3.0, 0.5), [0] * 20
+    kept, label = RunningCosts(3.0, 0.5), [0] * 20
     for i, new in moves:
         if new != label[i]:
-            kept.move(*samples[i], label[i], new)
+            kept.relabel(*samples[i], label[i], new)
             label[i] = new
     labelled = [(s, f, d) for (s, f), d in zip(samples, label, strict=True) if d]
     assert figures(kept) == pytest.approx(counted(labelled, 3.0, 0.5))
-    best = kept.costs()
+    best = kept.totals()
     assert best.labels == len(labelled)
     if labelled:
         flagged = [(s, s > best.best_fixed_threshold, d) for s, _, d in labelled]
@@ -50,8 +50,8 @@ def test_totals_equal_counting_after_any_revisions(samples, moves):
 
 
 def test_nothing_labelled_costs_nothing():
-    assert figures(Outcomes(1.0, 1.0)) == (0, 0, 0, 0, 0.0, 0.0)
-    assert Outcomes(1.0, 1.0).costs().best_fixed_threshold is None
+    assert figures(RunningCosts(1.0, 1.0)) == (0, 0, 0, 0, 0.0, 0.0)
+    assert RunningCosts(1.0, 1.0).totals().best_fixed_threshold is None
 
 
 @settings(max_examples=100, deadline=None)
@@ -68,15 +68,15 @@ def test_merged_bins_keep_totals_exact_and_the_best_cost_within_one_bin(seed, bi
     """
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outcomes, "MAX_BINS", bins)
+        patch.setattr(costs, "MAX_BINS", bins)
         samples = [(float(s), bool(rng.random() < 0.3), int(rng.choice([-1, 1]))) for s in rng.normal(size=120)]
-        kept = Outcomes(3.0, 0.5)
+        kept = RunningCosts(3.0, 0.5)
         for score, flagged, label in samples:
-            kept.move(score, flagged, 0, label)
+            kept.relabel(score, flagged, 0, label)
         for i in rng.permutation(120)[:60].tolist():
             score, flagged, label = samples[i]
             new = int(rng.choice([-label, 0]))
-            kept.move(score, flagged, label, new)
+            kept.relabel(score, flagged, label, new)
             samples[i] = score, flagged, new
         state = kept.state()
         assert len(state["outcome_top"]) <= bins
@@ -92,36 +92,38 @@ def test_more_scores_than_bins_lose_little():
     n = 2 * MAX_BINS
     anomalous = rng.random(n) < 0.3
     scores = rng.normal(size=n) + 2 * anomalous
-    kept = Outcomes(1.0, 1.0)
+    kept = RunningCosts(1.0, 1.0)
     for score, label in zip(scores.tolist(), anomalous.tolist(), strict=True):
-        kept.move(score, False, 0, 1 if label else -1)
+        kept.relabel(score, False, 0, 1 if label else -1)
     order = np.argsort(scores)
     exact = (~anomalous).sum() + np.concatenate([[0], np.cumsum(np.where(anomalous[order], 1, -1))]).min()
-    got = kept.costs().best_fixed_cost
+    got = kept.totals().best_fixed_cost
     assert exact <= got <= exact + 2
 
 
 def test_a_state_comes_back():
-    kept = Outcomes(1.0, 2.0)
+    kept = RunningCosts(1.0, 2.0)
     kept.count(np.arange(60) % 3 == 0)
     for i in range(50):
-        kept.move(float(i % 9), i % 3 == 0, 0, 1 if i % 4 == 0 else -1)
-    twin = Outcomes(1.0, 2.0)
+        kept.relabel(float(i % 9), i % 3 == 0, 0, 1 if i % 4 == 0 else -1)
+    twin = RunningCosts(1.0, 2.0)
     twin.load(kept.state())
-    assert twin.costs() == kept.costs()
+    assert twin.totals() == kept.totals()
 
 
 # rates
 
 
-def labelled(true_alarms: int, false_alarms: int, misses: int, true_passes: int, passed: int, flagged: int) -> Outcomes:
+def labelled(
+    true_alarms: int, false_alarms: int, misses: int, true_passes: int, passed: int, flagged: int
+) -> RunningCosts:
     """So many labels of each sort, and so many decisions in all."""
-    kept = Outcomes(1.0, 0.5)
+    kept = RunningCosts(1.0, 0.5)
     kept.count(np.arange(passed + flagged) < flagged)
     cases = [(5.0, True, 1), (5.0, True, -1), (1.0, False, 1), (1.0, False, -1)]
     for case, n in zip(cases, (true_alarms, false_alarms, misses, true_passes), strict=True):
         for _ in range(n):
-            kept.move(case[0], case[1], 0, case[2])
+            kept.relabel(case[0], case[1], 0, case[2])
     return kept
 
 
@@ -144,14 +146,14 @@ def test_wilson_intervals_of_the_literature(hits, n, low, high):
 
 
 def test_precision_is_of_labelled_alarms():
-    costs = labelled(9, 1, 0, 0, 1000, 50).costs()
+    costs = labelled(9, 1, 0, 0, 1000, 50).totals()
     assert (costs.precision, costs.precision_low, costs.precision_high) == wilson(9, 10)
-    assert labelled(0, 0, 5, 30, 1000, 50).costs().precision is None
+    assert labelled(0, 0, 5, 30, 1000, 50).totals().precision is None
 
 
 def test_recall_weighs_each_kind_by_its_number():
     """Of 50 flagged 9 in 10 are anomalies, of 1000 others 1 in 100: 45 found and 10 missed."""
-    costs = labelled(9, 1, 1, 99, 1000, 50).costs()
+    costs = labelled(9, 1, 1, 99, 1000, 50).totals()
     assert costs.recall == pytest.approx(45 / 55)
     (_, p_low, p_high), (_, q_low, q_high) = wilson(9, 10), wilson(1, 100)
     assert costs.recall_low == pytest.approx(50 * p_low / (50 * p_low + 1000 * q_high))
@@ -160,7 +162,7 @@ def test_recall_weighs_each_kind_by_its_number():
 
 
 def test_counted_in_any_batches():
-    kept, flagged = Outcomes(1.0, 1.0), np.random.default_rng(0).random(100) < 0.2
+    kept, flagged = RunningCosts(1.0, 1.0), np.random.default_rng(0).random(100) < 0.2
     for part in np.split(flagged, [0, 7, 50]):
         kept.count(part)
     assert kept.state()["outcome_decided"].tolist() == [(~flagged).sum(), flagged.sum()]
@@ -179,14 +181,14 @@ def test_counted_in_any_batches():
     ],
 )
 def test_a_recall_that_cannot_be_known_is_none(numbers):
-    costs = labelled(*numbers).costs()
+    costs = labelled(*numbers).totals()
     assert (costs.recall, costs.recall_low, costs.recall_high) == (None, None, None)
 
 
 @given(*[st.integers(0, 60)] * 4, st.integers(0, 10**6), st.integers(0, 10**4))
 @settings(max_examples=60, deadline=None)
 def test_rates_lie_within_their_intervals(ta, fa, m, tp, more_passed, more_flagged):
-    costs = labelled(ta, fa, m, tp, m + tp + more_passed, ta + fa + more_flagged).costs()
+    costs = labelled(ta, fa, m, tp, m + tp + more_passed, ta + fa + more_flagged).totals()
     for name in ("precision", "recall"):
         share, low, high = (getattr(costs, f"{name}{end}") for end in ("", "_low", "_high"))
         if share is not None:
@@ -203,11 +205,11 @@ def coverage(prefer: float) -> tuple[float, float]:
         flagged = np.arange(10_000) < 900
         anomalous = rng.random(10_000) < np.where(flagged, precision, 900 * 0.2 / 0.63 * precision / 9100)
         told = rng.random(10_000) < np.where(flagged, 0.2, np.where(anomalous, prefer, 1) * 0.1)
-        kept = Outcomes(1.0, 1.0)
+        kept = RunningCosts(1.0, 1.0)
         kept.count(flagged)
         for f, a in zip(flagged[told].tolist(), anomalous[told].tolist(), strict=True):
-            kept.move(float(f), f, 0, 1 if a else -1)
-        c = kept.costs()
+            kept.relabel(float(f), f, 0, 1 if a else -1)
+        c = kept.totals()
         held += c.precision_low <= precision <= c.precision_high, c.recall_low <= recall <= c.recall_high
     return tuple(held / 100)
 
@@ -220,10 +222,10 @@ def test_intervals_hold_the_truth_if_labels_do_not_look_at_it():
 
 
 def test_regret_is_what_a_fixed_threshold_would_have_spared():
-    kept = Outcomes(1.0, 0.5)
+    kept = RunningCosts(1.0, 0.5)
     for score, flagged, label in [(1.0, True, -1), (2.0, True, -1), (9.0, False, 1), (8.0, True, 1)]:
-        kept.move(score, flagged, 0, label)
-    assert (kept.costs().cost, kept.costs().best_fixed_cost, kept.costs().regret) == (2.0, 0.0, 2.0)
+        kept.relabel(score, flagged, 0, label)
+    assert (kept.totals().cost, kept.totals().best_fixed_cost, kept.totals().regret) == (2.0, 0.0, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -247,6 +249,6 @@ def test_regret_is_what_a_fixed_threshold_would_have_spared():
 )
 def test_a_state_that_no_detector_writes_is_refused(name, change):
     state = labelled(4, 3, 2, 10, 20, 9).state()
-    Outcomes(1.0, 0.5).check(state)
+    RunningCosts(1.0, 0.5).check(state)
     with pytest.raises(InvalidSnapshot):
-        Outcomes(1.0, 0.5).check(state | {name: change(state[name])})
+        RunningCosts(1.0, 0.5).check(state | {name: change(state[name])})

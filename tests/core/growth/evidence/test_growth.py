@@ -10,7 +10,7 @@ from core.density.model import DensityModel
 from core.growth.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL, Reservoir
 from core.growth.evidence.worth import Worth
 from core.mixture import MIXTURES
-from core.mixture.learned import Receipt
+from core.mixture.learned import LearnedSample
 from core.tree.subspaces import SubspaceTree
 
 FAMILIES = pytest.mark.parametrize("family", ["gaussian", "gaussian_diagonal"])
@@ -23,17 +23,17 @@ def blobs(n: int, centers: list, seed: int = 0, spread: float = 0.3) -> np.ndarr
     return at[rng.integers(len(at), size=n)] + spread * rng.normal(size=(n, at.shape[1]))
 
 
-def feed(model: DensityModel, X: np.ndarray) -> list[Receipt]:
+def feed(model: DensityModel, X: np.ndarray) -> list[LearnedSample]:
     """Learn samples; their receipts."""
     receipts = []
     while len(X):
         rows = X[: model.room]
-        examined = model.examine(rows, np.full(len(rows), np.nan))
+        batch = model.evaluate(rows, np.full(len(rows), np.nan))
         for i in range(len(rows)):
             ordinal = model.next_ordinal + i
-            one = examined.learned[i], examined.spread[i], examined.left[i]
-            receipts.append(Receipt(ordinal, float(ordinal), *one))
-        model.learn(examined)
+            one = batch.learned[i], batch.spread[i], batch.left[i]
+            receipts.append(LearnedSample(ordinal, float(ordinal), *one))
+        model.learn(batch)
         X = X[len(rows) :]
     return receipts
 
@@ -64,7 +64,7 @@ def test_one_gaussian_is_not_cut(m, seed):
     assert model.tree.n_nodes <= 3
 
 
-def recounted(model: DensityModel, receipts: list[Receipt], void: set[int]) -> None:
+def recounted(model: DensityModel, receipts: list[LearnedSample], void: set[int]) -> None:
     """Each node, and each side of a candidate, holds just what it has counted since its ordinal."""
     tree, growth = model.tree, model.growth
     X = np.array([r.x for r in receipts])
