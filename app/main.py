@@ -22,10 +22,11 @@ from app.metrics import Metrics
 from app.security import KeptBytes, KeyFile, KeyRing, KeyWatch, Quotas
 from app.settings import Settings
 from app.storage import Store, open_store
+from app.streams.maintenance.checker import Checker
+from app.streams.maintenance.snapshotter import Snapshotter
 from app.streams.maintenance.sweeper import Sweeper
 from app.streams.open.clock import Clock
 from app.streams.open.registry import Registry
-from app.streams.open.snapshotter import Snapshotter
 
 # FastAPI would look for OpenTelemetry's providers at every request: /metrics says it all
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
@@ -43,14 +44,15 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     store = store or open_store(settings.store, settings.durability)
     store.write_refusals.on_refusal = lambda cause: metrics.refused_writes[cause].inc()
     registry = Registry(store, settings, clock, metrics)
+    checker = Checker(registry, store)
     quotas, kept = Quotas(store.windows, clock.monotonic), KeptBytes(store, clock.monotonic)
-    service = Service(settings, keys, key_watch, quotas, kept, store, registry, metrics)
+    service = Service(settings, keys, key_watch, quotas, kept, store, registry, checker, metrics)
     app = ItanApp(lifespan=lifespan, redirect_slashes=False, openapi_url=None, telemetry=NO_TELEMETRY)
     app.state.service = service
     app.state.assets = page.read_assets()
     app.state.starting = Starting(service, clock)
     app.state.sweeper = Sweeper(registry, store, settings, clock)
-    app.state.snapshotter = Snapshotter(registry, clock)
+    app.state.snapshotter = Snapshotter(registry, checker, clock)
     described = document(ROUTES, installed_version(), keys_required=keys.are_required)
     app.state.openapi = page.asset(msgspec.json.encode(described), JSON)
     app.router.routes += ROUTES

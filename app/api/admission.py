@@ -8,7 +8,7 @@ from starlette.requests import Request
 from app.api.service import Service, service_of
 from app.security import Grant, Scope, Unauthenticated
 from app.storage import NO_BOUNDS, Bound
-from app.streams.changes.allowance import UNLIMITED, Allowance
+from app.streams.allowance import UNLIMITED, Allowance
 
 
 async def admit(request: Request) -> None:

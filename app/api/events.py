@@ -19,8 +19,8 @@ from app.settings import Settings
 from app.storage import MAX_SEQ, Position
 from app.streams.errors import Stopping
 from app.streams.ids import checked_stream_id
-from app.streams.open.listeners import NO_SHARE, Share
-from app.streams.views.tail import Deleted, NewLabels, NewLog, NewModel, News, NewSamples, Quiet, Tail
+from app.streams.open.subscriptions import NO_LIMIT, WatchLimit
+from app.streams.views.tail import Deleted, Heartbeat, NewLabels, NewLog, NewModel, NewSamples, Tail, Update
 
 EVENTS = "text/event-stream"
 RETRY_MS = 1_000
@@ -31,27 +31,29 @@ _ENCODER = msgspec.json.Encoder()
 async def get_events(request: Request) -> "Events":
     """Tell what happens to a stream from now on, or from a position of its log."""
     service, stream = service_of(request), checked_stream_id(request.path_params["stream"])
-    share = share_of(service.settings, service.keys.permit(request, KeyScope.READ, stream))
+    limit = watch_limit_of(service.settings, service.keys.permit(request, KeyScope.READ, stream))
     query = read_query(request, "after", "values")
     after, values = position_asked_for(request, query), flag_in(query, "values", default=False)
     if service.is_stopping:
         raise Stopping
-    return Events(request, stream, after, share, values=values)
+    return Events(request, stream, after, limit, values=values)
 
 
 class Events(StreamingResponse):
     """The events of one stream, for one watcher."""
 
-    def __init__(self, request: Request, stream: str, after: Position | None, share: Share, *, values: bool) -> None:
+    def __init__(
+        self, request: Request, stream: str, after: Position | None, limit: WatchLimit, *, values: bool
+    ) -> None:
         self._request, self._service = request, service_of(request)
-        self._stream, self._after, self._share, self._values = stream, after, share, values
+        self._stream, self._after, self._limit, self._values = stream, after, limit, values
         self._tail = Tail(self._service.registry, self._service.store, stream)
         super().__init__(self._events(), headers=HEADERS, media_type=EVENTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer until the stream, the service or the watcher has gone."""
         # the place is taken before anything is waited for, so that no more watch than may
-        with self._service.registry.listeners.joined(self._stream, self._share) as self._bell:
+        with self._service.registry.subscriptions.subscribe(self._stream, self._limit) as self._subscription:
             await self._tail.begin(self._after)
             await super().__call__(scope, receive, send)
 
@@ -64,18 +66,18 @@ class Events(StreamingResponse):
             return
         # told at once, so that a browser that loses the connection knows from where to go on
         yield b"retry: %d\nid: %s\n\n" % (RETRY_MS, str(self._tail.position).encode())
-        async for news in self._tail.news(self._bell, self._is_over):
+        async for news in self._tail.news(self._subscription, self._is_over):
             yield written(news, values=self._values)
 
 
-def share_of(settings: Settings, grant: Grant | None) -> Share:
+def watch_limit_of(settings: Settings, grant: Grant | None) -> WatchLimit:
     """Say how many may watch with a key."""
     if grant is None:
-        return NO_SHARE
+        return NO_LIMIT
     own, key = grant.limits.watchers, str(grant.name)
     if own is None:
-        return Share(key, settings.max_key_watchers, "ITAN_MAX_KEY_WATCHERS")
-    return Share(key, own, f"limit of key {key!r}")
+        return WatchLimit(key, settings.max_key_watchers, "ITAN_MAX_KEY_WATCHERS")
+    return WatchLimit(key, own, f"limit of key {key!r}")
 
 
 def position_asked_for(request: Request, query: dict[str, str]) -> Position | None:
@@ -100,11 +102,11 @@ def is_count(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SEQ)) and int(text) <= MAX_SEQ
 
 
-def written(news: News, *, values: bool) -> bytes:
+def written(news: Update, *, values: bool) -> bytes:
     """Write news as an event; those of the log carry the position to go on from."""
     match news:
         case NewSamples():
-            known = columns(news.rows, values=values) | {"thinned": news.is_thinned}
+            known = columns(news.rows, values=values) | {"thinned": news.is_downsampled}
             return event("samples", known, news.position)
         case NewLabels():
             labels = {"seq": news.seq, "label": news.label, "threshold": news.threshold}
@@ -115,7 +117,7 @@ def written(news: News, *, values: bool) -> bytes:
             return event("reset", {"position": str(news.position)}, news.position)
         case Deleted():
             return event("deleted", {})
-        case Quiet():
+        case Heartbeat():
             return b": nothing new\n\n"
 
 

@@ -17,7 +17,7 @@ from app.api.routing import JSON, Answer, Operation, Route, ref
 from app.api.schemas import FeedbackBody, LabelBody
 from app.api.service import Service, service_of
 from app.security import Scope
-from app.streams.changes.feedback import Labelled, LabelRequest, label
+from app.streams.changes.feedback import FeedbackResult, LabelRequest, label
 from app.streams.errors import refuse_beyond
 from app.streams.faults import Fault, Faults
 
@@ -43,7 +43,7 @@ async def post_feedback(request: Request) -> Response:
     return Response(_ENCODER.encode(columns(stream, labels, labelled, dry_run=dry_run)), media_type=JSON)
 
 
-async def label_stream(service: Service, stream: str, labels: list[LabelRequest], *, dry_run: bool) -> Labelled:
+async def label_stream(service: Service, stream: str, labels: list[LabelRequest], *, dry_run: bool) -> FeedbackResult:
     """Label when it is the request's turn."""
     async with service.registry.changing(stream) as session:
         return await label(session, labels, dry_run=dry_run)
@@ -111,7 +111,7 @@ def label_fault(tree: Any) -> Fault:
 LABELS = Column("labels", read_all, read_one, label_fault, InvalidBody, "ITAN_MAX_LABELS")
 
 
-def columns(stream: str, labels: list[LabelRequest], labelled: Labelled, *, dry_run: bool) -> dict[str, Any]:
+def columns(stream: str, labels: list[LabelRequest], labelled: FeedbackResult, *, dry_run: bool) -> dict[str, Any]:
     """Give the answer: one entry a label, and how the stream stands."""
     return {
         "stream": stream,

@@ -12,11 +12,11 @@ from app.api.service import permitted_path_stream, service_of
 from app.api.streams import PATH
 from app.security import Scope
 from app.storage import MAX_SEQ
-from app.streams.changes.samples import feature_names
+from app.streams.batches.samples import feature_names
 from app.streams.views.columns import Columns
-from app.streams.views.history import history, look
+from app.streams.views.history import history, open_log
 from app.streams.views.review import review
-from app.streams.views.sample import Inspected, inspect
+from app.streams.views.sample import Inspection, inspect
 
 POINTS = (16, 10_000, 2_000)
 REVIEWED = (1, 500, 50)
@@ -30,13 +30,13 @@ async def get_history(request: Request) -> Response:
     query = read_query(request, "from", "to", "points", "values")
     first, last = seq_in(query, "from"), seq_in(query, "to")
     points, values = whole_in(query, "points", *POINTS), flag_in(query, "values", default=False)
-    log, features = await look(service.store, stream), {}
+    log, features = await open_log(service.store, stream), {}
     if values:
         names = feature_names(service.registry.glance(stream, log.snapshot).detector.config)
         points, features = min(points, max(POINTS[0], MOST_VALUES // len(names))), {"features": names}
     read = await history(log, first, last, points)
     known = {"oldest_seq": log.oldest_seq, "newest_seq": log.head.seq, "position": str(log.head)}
-    thinned = {"next": read.next_seq, "thinned": read.is_thinned, "marked_thinned": read.marked_thinned}
+    thinned = {"next": read.next_seq, "thinned": read.is_downsampled, "marked_thinned": read.marked_downsampled}
     rows = columns(read.rows, values=values)
     return answer({"stream": stream, **rows, **features, **known, **thinned})
 
@@ -45,7 +45,7 @@ async def get_review(request: Request) -> Response:
     """Give the samples that a label would tell most about: flagged ones and close calls without one."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
     limit = whole_in(read_query(request, "limit"), "limit", *REVIEWED)
-    log = await look(service.store, stream)
+    log = await open_log(service.store, stream)
     names = feature_names(service.registry.glance(stream, log.snapshot).detector.config)
     queue = await review(log, limit)
     return answer({"stream": stream, "samples": samples(queue.rows, names), "border": queue.border})
@@ -89,12 +89,12 @@ def samples(rows: Columns | None, names: list[str]) -> list[dict[str, Any]]:
     return [dict(zip(said, one, strict=True)) for one in zip(*said.values(), strict=True)]
 
 
-def described(inspected: Inspected) -> dict[str, Any]:
+def described(inspection: Inspection) -> dict[str, Any]:
     """Give one sample, explained by the present model, and as it was when the sample came."""
-    (said,) = samples(inspected.row, inspected.features)
+    (said,) = samples(inspection.row, inspection.features)
     first, now = (
-        None if explained is None else named(explained, inspected.features)
-        for explained in (inspected.first, inspected.now)
+        None if explained is None else named(explained, inspection.features)
+        for explained in (inspection.first, inspection.now)
     )
     why = {
         "contributions": now and now.contributions,
@@ -102,8 +102,8 @@ def described(inspected: Inspected) -> dict[str, Any]:
         "path": now and now.path,
         "first_explanation": first,
     }
-    present = {"score_now": inspected.score_now, "threshold_now": inspected.threshold_now}
-    return said | present | {"as_of_seq": inspected.as_of_seq} | why
+    present = {"score_now": inspection.score_now, "threshold_now": inspection.threshold_now}
+    return said | present | {"as_of_seq": inspection.as_of_seq} | why
 
 
 SEQ = {"type": "integer", "minimum": 1, "maximum": MAX_SEQ, "examples": [17]}

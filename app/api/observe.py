@@ -18,8 +18,10 @@ from app.api.sample_bodies import read_batch
 from app.api.schemas import Explanation, ObserveAnswer
 from app.api.service import Service, service_of
 from app.security import Scope
-from app.streams.changes.allowance import Allowance
-from app.streams.changes.observe import Answer, Batch, observe
+from app.streams.allowance import Allowance
+from app.streams.batches.answer import Answer
+from app.streams.batches.batch import Batch
+from app.streams.changes.observe import observe
 from app.streams.log.explanations import Explained
 from app.streams.views.score import score
 

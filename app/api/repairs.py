@@ -15,7 +15,7 @@ async def get_check(request: Request) -> Response:
     """Replay a stream's log beside its work, and say what is wrong."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
     read_query(request)
-    return answer(report(stream, await service.registry.check(stream)))
+    return answer(report(stream, await service.checker.check(stream)))
 
 
 async def post_repair(request: Request) -> Response:

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from app.storage import MAX_SEQ
 from app.streams.faults import Scalar
 from app.streams.maintenance.repair import Checked, Repaired
-from app.streams.open.marks import Mismatches, Rebuilt
+from app.streams.open.incidents import Mismatches, Rebuilt
 from app.streams.views.overview import Overview
 
 ClientId = Annotated[

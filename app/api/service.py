@@ -10,8 +10,9 @@ from app.security import KeptBytes, KeyRing, KeyWatch, Quotas, Scope
 from app.settings import Settings
 from app.storage import Store
 from app.streams.ids import checked_stream_id
+from app.streams.maintenance.checker import Checker
 from app.streams.open.registry import Registry
-from app.streams.views.grids import Grids
+from app.streams.views.grids import GridCache
 
 
 @dataclass(slots=True)
@@ -25,8 +26,9 @@ class Service:
     kept: KeptBytes
     store: Store
     registry: Registry
+    checker: Checker
     metrics: Metrics
-    grids: Grids = field(default_factory=Grids)
+    grids: GridCache = field(default_factory=GridCache)
     is_stopping: bool = False
     start_failure: str | None = None
     """Why the store could not be opened so far."""
@@ -34,7 +36,7 @@ class Service:
     def stop_soon(self) -> None:
         """Turn unready, and let those who watch a stream go."""
         self.is_stopping = True
-        self.registry.listeners.wake_all()
+        self.registry.subscriptions.notify_all()
 
 
 def service_of(request: Request) -> Service:

@@ -10,7 +10,7 @@ from app.api.routing import BYTES, FILE, JSON, OF_STORE, Answer, Operation, Para
 from app.api.schemas import StreamEstimate
 from app.api.service import Service, permitted_path_stream, service_of
 from app.security import Scope
-from app.streams.changes.allowance import Allowance
+from app.streams.allowance import Allowance
 from app.streams.changes.lifecycle import create, reset, restore
 from app.streams.errors import UnknownStream
 from app.streams.estimating import estimate

@@ -20,7 +20,6 @@ from app.security.grants import digest_of
 from app.security.quotas import wait_seconds
 from app.storage import StoreUnavailable, StreamNotFound
 from app.storage.memory import MemoryStore
-from app.streams.changes import observe as module
 from tests.app.harness import NOW, DisturbedStore, FakeClock, Service, blobs, raising
 from tests.app.watcher import Watcher
 
@@ -273,7 +272,7 @@ async def test_a_stream_that_may_not_be_costs_no_more_than_its_first_rows(runnin
 
     async with running(given={"max_streams": 1}) as service:
         await service.accepted(**observing(1, "a", OPS))
-        monkeypatch.setattr(module, "observe_slices", never)
+        monkeypatch.setattr("app.streams.changes.observe.observe_slices", never)
         await service.refused(status=429, code="quota_exceeded", **observing(5_000, "b", OPS))
 
 
@@ -385,7 +384,7 @@ async def test_one_key_does_not_take_all_the_places(running):
         assert problem["value"] == 2
         for watcher in (*of_ci, *of_ops):
             await watcher.leave()
-        assert not service.registry.listeners._of_keys
+        assert not service.registry.subscriptions
         again = Watcher(service, "ci-1", "k-ci")
         assert await again.status() == 200
         await again.leave()

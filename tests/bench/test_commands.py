@@ -11,12 +11,11 @@ from typer.testing import CliRunner
 
 from app.cli import app
 from bench import http, speed
-from bench.hostile import run as hostile
 from bench.paper import experiments, figures
 from bench.paper.experiments import run_experiment
 from bench.paper.figures import regrets, splits
 from bench.paper.streams import TRUE_SCORE, three_gaussians
-from bench.peers import run as comparison
+from bench.peers.run import contenders
 from bench.speed import measure
 
 
@@ -58,8 +57,8 @@ def test_paper_as_json_says_when_the_third_experiment_is_missing(monkeypatch: py
 
 
 def test_peers_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = [c for c in comparison.contenders() if c.module == "core"]
-    monkeypatch.setattr(comparison, "contenders", lambda: ours)
+    ours = [c for c in contenders() if c.module == "core"]
+    monkeypatch.setattr("bench.peers.run.contenders", lambda: ours)
     document = json.loads(bench("peers", "--quick", "--json"))
     assert len(document["results"]) == 8
     assert {result["labels"] for result in document["results"]} == {"labels revealed", "no labels"}
@@ -112,7 +111,7 @@ def test_the_command_line_loads_no_bench_until_it_is_asked_for() -> None:
 
 
 def test_hostile_measures_small_requests_beside_a_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hostile, "TRAINING", 50)
+    monkeypatch.setattr("bench.hostile.run.TRAINING", 50)
     (table,) = json.loads(bench("hostile", "--only", "refused-reads", "--seconds", "0.2", "--json"))["tables"]
     (row,) = table["rows"]
     for probed in ("livez", "score", "learn"):

@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from bench.everyday import run as everyday
 from bench.everyday.deciders import OURS, PEERS, Contender, Decisions
 from bench.everyday.judge import START, judge
 from bench.everyday.labelled import dismissals, flagged_rows, incidents
@@ -168,8 +167,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     def small(rng: np.random.Generator) -> Situation:
         return Situation(rng.normal(size=(300, 1)), np.arange(300) == 280)
 
-    monkeypatch.setattr(everyday, "SITUATIONS", {"one": small, "two": small})
-    monkeypatch.setattr(everyday, "PEERS", ())
+    monkeypatch.setattr("bench.everyday.run.SITUATIONS", {"one": small, "two": small})
+    monkeypatch.setattr("bench.everyday.run.PEERS", ())
 
 
 @pytest.mark.usefixtures("short")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from bench.paper.streams import three_gaussians
-from bench.peers import run as comparison
 from bench.peers.run import Contender, compare, contenders, run_one, tables_of
 from bench.peers.streams import labelled_files, read_stream
 from bench.protocol import prequential, z_scored
@@ -60,7 +59,7 @@ def test_tables_hold_every_stream_and_mark_what_was_stopped(monkeypatch: pytest.
     ours = [c for c in contenders() if c.module == "core"]
     slow = Contender("slow", ours[0].make, has_density=True)
     gone = Contender("gone", ours[0].make, "no_such_module")
-    monkeypatch.setattr(comparison, "contenders", lambda: [*ours, gone])
+    monkeypatch.setattr("bench.peers.run.contenders", lambda: [*ours, gone])
     results = list(compare(rows=ROWS))
     results.append(run_one(slow, "exp. 1", three_gaussians(0, ROWS), True, 1e-9))
     with_labels, without, losses = tables_of(results, 1e-9)

@@ -9,8 +9,8 @@ from app.storage import Entry, Position
 from app.streams.changes.metrics import count_labelled
 from app.streams.log.events import Label, label_body
 from app.streams.open.session import Session
-from app.streams.open.slices import copied, feedback_slices, join_slices, slices
 from app.streams.open.state import StreamState, costs_of
+from app.streams.slices import copy_of, feedback_slices, join_slices, slices
 from core import Detector, Records
 
 OUTCOMES = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
@@ -26,7 +26,7 @@ class LabelRequest:
 
 
 @dataclass(slots=True)
-class Labelled:
+class FeedbackResult:
     """What became of each label, and how the stream stands."""
 
     seq: list[int | None]
@@ -60,15 +60,15 @@ class Targets:
         self.outcome.update(dict.fromkeys(keys, outcome))
 
 
-async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bool = False) -> Labelled:
+async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bool = False) -> FeedbackResult:
     """Apply labels to samples observed earlier; the session's lock is held."""
     state = await session.state_to_change()
     targets = await resolve(session, state, labels)
-    records = await session.ledger.current_records(targets.undecided())
+    records = await session.log.current_records(targets.undecided())
     targets.mark([seq for seq in targets.undecided() if seq not in records], "expired")
     wanted = {key: request.anomaly for key, request in zip(targets.keys, labels, strict=True)}
     if dry_run:
-        detector = copied(state.detector)
+        detector = copy_of(state.detector)
         await feed(detector, targets, records, wanted)
         return summary(detector, state.detector.threshold, targets)
     return await apply(session, state, targets, records, wanted)
@@ -77,7 +77,7 @@ async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bo
 async def resolve(session: Session, state: StreamState, labels: Sequence[LabelRequest]) -> Targets:
     """Find the seq of each label, and decide those that name no sample or contradict each other."""
     ids = [request.client_id for request in labels if request.client_id is not None]
-    seqs = await session.ledger.seqs(ids, 0)
+    seqs = await session.log.seqs(ids, 0)
     targets = Targets([key_of(request, seqs) for request in labels], session.oldest_to_label(state))
     named = [key for key in targets.keys if isinstance(key, int)]
     targets.mark([key for key in targets.keys if isinstance(key, str)], "unknown")
@@ -139,7 +139,7 @@ async def apply(
     targets: Targets,
     records: Mapping[int, Records],
     wanted: Mapping[int | str, Label],
-) -> Labelled:
+) -> FeedbackResult:
     """Apply labels and log them; labels that say nothing new leave no trace."""
     session.refuse_again()
     threshold_before = state.detector.threshold
@@ -170,10 +170,10 @@ async def current_records(records: Records) -> dict[int, bytes]:
     return kept
 
 
-def summary(detector: Detector, threshold_before: float, targets: Targets) -> Labelled:
+def summary(detector: Detector, threshold_before: float, targets: Targets) -> FeedbackResult:
     """Say what became of each label; a sample is counted once, however many labels name it."""
     counts = Counter(targets.outcome.values())
-    return Labelled(
+    return FeedbackResult(
         seq=[key if isinstance(key, int) else None for key in targets.keys],
         outcome=[targets.outcome[key] for key in targets.keys],
         retracted=[targets.retracted.get(key) for key in targets.keys],

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.storage import START, Position, StoreCorrupt
-from app.streams.changes.allowance import UNLIMITED, Allowance
-from app.streams.changes.timestamps import EARLIEST
+from app.storage import START, StoreCorrupt
+from app.streams.allowance import UNLIMITED, Allowance
+from app.streams.batches.timestamps import EARLIEST
 from app.streams.errors import StreamExists, UnknownStream
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState, new_state
+from app.streams.open.state import StreamState, after, new_state, rebased
 from core import Detector, DetectorConfig, InvalidSnapshot, try_out
 
 MAX_IMPORTED_SEQ = 2**52
@@ -41,20 +41,20 @@ async def reset(session: Session) -> None:
 
 async def restore(session: Session, body: bytes, allowance: Allowance = UNLIMITED) -> None:
     """Put an exported state in the place of the stream, damaged or not, or make it one; seq never goes back."""
-    imported = usable(body, session.clock.now() + session.settings.timestamp_allowance_seconds)
+    imported = validated_import(body, session.clock.now() + session.settings.timestamp_allowance_seconds)
     try:
         present = await session.state()
     except UnknownStream:
-        await session.create(settled(imported, START, 1), allowance.bounds)
+        await session.create(rebased(imported, START, 1), allowance.bounds)
     except StoreCorrupt:
         remains = await session.store.inspect(session.stream)
         head = (remains and remains.head) or START
-        await session.put_anew(settled(imported, after(head), head.seq + 1))
+        await session.put_anew(rebased(imported, after(head), head.seq + 1))
     else:
-        await session.replace(settled(imported, after(present.position), present.detector.next_seq))
+        await session.replace(rebased(imported, after(present.position), present.detector.next_seq))
 
 
-def usable(body: bytes, latest: float) -> StreamState:
+def validated_import(body: bytes, latest: float) -> StreamState:
     """Read an exported state and try it out; InvalidSnapshot if it is of no use, or knows a time after `latest`."""
     imported = StreamState.from_bytes(body, START)
     if imported.detector.next_seq > MAX_IMPORTED_SEQ:
@@ -64,18 +64,3 @@ def usable(body: bytes, latest: float) -> StreamState:
             raise InvalidSnapshot(f"its newest timestamp, {time!r}, is not from 1990 to {latest!r}")
     try_out(imported.detector)
     return imported
-
-
-def settled(imported: StreamState, earliest: Position, next_seq: int) -> StreamState:
-    """Give an imported state its place in the log; none of its own samples can be labelled here."""
-    detector = imported.detector
-    shift = max(0, next_seq - detector.next_seq)
-    detector.renumber(detector.first_seq + shift)
-    state = new_state(detector, max(Position(detector.next_seq - 1, 0), earliest))
-    state.newest_timestamp = imported.newest_timestamp
-    return state
-
-
-def after(position: Position) -> Position:
-    """Give the next place at the same sample."""
-    return Position(position.seq, position.sub + 1)

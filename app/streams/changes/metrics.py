@@ -51,6 +51,6 @@ def cell_of(*, flagged: bool, anomalous: bool) -> str:
 def count_splits(session: Session, state: StreamState) -> None:
     """Count the nodes that were cut since it was last looked; those of a replay are not this process's."""
     before = state.figures.splits
-    state.look()
+    state.update_figures()
     if state.figures.splits != before:
         session.metrics.splits.inc(state.figures.splits - before)

@@ -1,73 +1,26 @@
 """Observing a batch: known ids are answered again, new samples are scored, learned and logged."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from time import perf_counter
 
 import numpy as np
-import numpy.typing as npt
 
 from app.storage import Entry, Position
-from app.streams.changes.allowance import UNLIMITED, Allowance
+from app.streams.allowance import UNLIMITED, Allowance
+from app.streams.batches.answer import Answer
+from app.streams.batches.batch import Batch
+from app.streams.batches.samples import Matrix, Rows, Samples, feature_names
+from app.streams.batches.timestamps import Times, checked_times
 from app.streams.changes.metrics import count_learned
-from app.streams.changes.samples import Matrix, Samples, feature_names
-from app.streams.changes.timestamps import Times, checked_times
-from app.streams.errors import IdConflict, InvalidIds, UnknownStream, refuse_beyond
+from app.streams.errors import IdConflict, UnknownStream
 from app.streams.faults import Fault
 from app.streams.log.events import batch_body
 from app.streams.log.explanations import Explained, explained_in
 from app.streams.open.replay import newest
 from app.streams.open.session import Session
-from app.streams.open.slices import FIRST_ROWS, observe_slices
 from app.streams.open.state import StreamState
-from core import DetectorConfig, Records
-
-Rows = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Samples of one request; ids ("" for none) and timestamps are either empty or one a sample.
-
-    explain asks why those that are flagged are.
-    """
-
-    samples: Samples
-    ids: tuple[str, ...] = ()
-    timestamps: Times | None = None
-    explain: bool = False
-
-
-@dataclass(slots=True)
-class Answer:
-    """What is said of each sample, in columns; explained is None if that was not asked for."""
-
-    seq: npt.NDArray[np.int64]
-    score: npt.NDArray[np.float64]
-    threshold: npt.NDArray[np.float64]
-    is_anomaly: npt.NDArray[np.bool_]
-    ready: npt.NDArray[np.bool_]
-    samples_needed: int
-    explained: list[Explained | None] | None = None
-    features: Sequence[str] = ()
-    as_of_seq: int = 0
-
-    @classmethod
-    def blank(cls, n: int) -> "Answer":
-        """Give columns that say nothing yet."""
-        nothing = np.full(n, np.nan)
-        return cls(np.zeros(n, np.int64), nothing, nothing.copy(), np.zeros(n, np.bool_), np.zeros(n, np.bool_), 0)
-
-    @classmethod
-    def of(cls, records: Records) -> "Answer":
-        """Give the columns of records."""
-        columns = (records.seq, records.score, records.threshold, records.is_anomaly, records.ready)
-        return cls(*columns, samples_needed=0)
-
-    def put(self, rows: Rows, records: Records) -> None:
-        """Fill in what was said of these rows."""
-        self.seq[rows], self.score[rows], self.threshold[rows] = records.seq, records.score, records.threshold
-        self.is_anomaly[rows], self.ready[rows] = records.is_anomaly, records.ready
+from app.streams.slices import FIRST_ROWS, observe_slices
+from core import Records
 
 
 async def observe(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> Answer:
@@ -76,7 +29,7 @@ async def observe(session: Session, batch: Batch, allowance: Allowance = UNLIMIT
         state = await state_for(session, batch.samples, allowance)
         return await observe_in(session, state, batch, allowance)
     finally:
-        session.discard_unborn()
+        session.discard_if_pending()
 
 
 async def state_for(session: Session, samples: Samples, allowance: Allowance) -> StreamState:
@@ -91,7 +44,7 @@ async def state_for(session: Session, samples: Samples, allowance: Allowance) ->
 
 async def observe_in(session: Session, state: StreamState, batch: Batch, allowance: Allowance) -> Answer:
     """Answer a batch in an open stream."""
-    X = matrix_of(session, batch, state.detector.config)
+    X = batch.matrix(state.detector.config, session.settings.max_batch_samples)
     await allowance.pay(len(X))
     known = await known_rows(session, state, batch.ids) if batch.ids else {}
     refuse_changed(X, batch.ids, known)
@@ -117,7 +70,7 @@ async def complete(
         answer.put(np.array([row]), record)
     explained: dict[int, Explained] = {}
     if batch.explain:
-        explained |= await session.ledger.first_explanations(int(record.seq[0]) for record in known.values())
+        explained |= await session.log.original_explanations(int(record.seq[0]) for record in known.values())
     if len(new):
         records, newly = await learn(session, state, batch, X[new], new)
         answer.put(new, records)
@@ -126,35 +79,12 @@ async def complete(
     return answer, explained
 
 
-def matrix_of(session: Session, batch: Batch, config: DetectorConfig) -> Matrix:
-    """Give the samples as a matrix, after what is cheaper to check."""
-    n = batch.samples.count(config.n_features)
-    refuse_beyond(session.settings.max_batch_samples, n, "samples", "ITAN_MAX_BATCH_SAMPLES")
-    X = batch.samples.matrix(config)
-    for field, column in (("ids", batch.ids), ("timestamps", batch.timestamps)):
-        if column is not None and len(column) not in (0, n):
-            raise InvalidIds(field, f"{len(column)} entries", f"as many as the samples, {n}")
-    if batch.ids:
-        refuse_doubled(batch.ids)
-    return X
-
-
-def refuse_doubled(ids: tuple[str, ...]) -> None:
-    """Raise InvalidIds for an id that occurs twice in a batch."""
-    given = [client_id for client_id in ids if client_id]
-    if len(set(given)) < len(given):
-        first: dict[str, int] = {}
-        again = [i for i, client_id in enumerate(ids) if client_id and first.setdefault(client_id, i) != i]
-        limit = "different from the ids before it in the batch"
-        raise InvalidIds.of((Fault(f"ids[{i}]", ids[i], limit) for i in again), len(again))
-
-
 async def known_rows(session: Session, state: StreamState, ids: tuple[str, ...]) -> dict[int, Records]:
     """Give the rows whose ids are known, each with its record."""
-    seqs = await session.ledger.seqs(ids, state.horizon.oldest_seq)
+    seqs = await session.log.seqs(ids, state.horizon.oldest_seq)
     if not seqs:
         return {}
-    records = await session.ledger.first_records(seqs.values())
+    records = await session.log.original_records(seqs.values())
     return {row: records[seqs[i]] for row, i in enumerate(ids) if i in seqs and seqs[i] in records}
 
 
@@ -186,7 +116,7 @@ async def learn(
     observed = [state.detector.observe(X[:FIRST_ROWS], first, explain=batch.explain)]
     seconds = perf_counter() - began
     with session.ahead_of_log():
-        await session.bear(allowance.bounds)
+        await session.create_if_pending(allowance.bounds)
         began = perf_counter() - seconds
         if len(X) > FIRST_ROWS:
             observed += await observe_slices(state.detector, X[FIRST_ROWS:], rest, explain=batch.explain)

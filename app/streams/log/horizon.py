@@ -20,7 +20,7 @@ class Horizon:
         """Give the oldest sample that can be labelled, whether or not the log has been trimmed to it yet."""
         return max(self.oldest_seq, next_seq - samples)
 
-    def settled(self, next_seq: int, at: float) -> "Horizon":
+    def with_last(self, next_seq: int, at: float) -> "Horizon":
         """Give the horizon with a mark behind all samples, of which the last was observed at that time."""
         earlier = [mark for mark in self.marks if mark[0] < next_seq and mark[1] <= at]
         return Horizon(self.oldest_seq, [*earlier, (next_seq, at)][-2 * MARKS :])

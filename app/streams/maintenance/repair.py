@@ -3,12 +3,11 @@
 import msgspec
 
 from app.storage import Position, StoreCorrupt
-from app.streams.changes.lifecycle import after, settled
 from app.streams.errors import RepairLoses
-from app.streams.maintenance.survey import Finding, Survey, survey
-from app.streams.open.marks import Mismatches, Rebuilt
+from app.streams.maintenance.diagnosis import Diagnosis, Finding, diagnose
+from app.streams.open.incidents import Mismatches, Rebuilt
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState
+from app.streams.open.state import StreamState, after, rebased
 
 
 class Checked(msgspec.Struct):
@@ -31,13 +30,13 @@ class Repaired(msgspec.Struct):
     lost_last_seq: int | None = None
 
 
-def report(stream: str, found: Survey) -> Checked:
+def report(stream: str, found: Diagnosis) -> Checked:
     """Say what was found."""
     replayed = 0 if found.best is None else found.best.n_samples
-    return Checked(stream, not found.findings, found.findings, replayed, outlook(found))
+    return Checked(stream, not found.findings, found.findings, replayed, repair_effect(found))
 
 
-def outlook(found: Survey) -> str:
+def repair_effect(found: Diagnosis) -> str:
     """Say what a repair would do."""
     if not found.is_damaged:
         return "nothing to repair"
@@ -46,14 +45,14 @@ def outlook(found: Survey) -> str:
     return "loses nothing" if found.is_exact else f"loses {losses(found)}"
 
 
-def losses(found: Survey) -> str:
+def losses(found: Diagnosis) -> str:
     """Say what cannot be kept."""
     first, last = lost(found)
     kept = "the log, so that no sample so far can be labelled or recognised by its id"
     return kept if first is None else f"samples {first} to {last}, and {kept}"
 
 
-def lost(found: Survey) -> tuple[int, int] | tuple[None, None]:
+def lost(found: Diagnosis) -> tuple[int, int] | tuple[None, None]:
     """Give the first and the last sample that are lost."""
     assert found.best is not None
     reached, head = found.best.state.position.seq, found.remains.head
@@ -63,11 +62,11 @@ def lost(found: Survey) -> tuple[int, int] | tuple[None, None]:
 async def repair(session: Session, *, lossy: bool) -> Repaired:
     """Repair a damaged stream; RepairLoses if that loses something and must not. The lock is held."""
     await session.leases.acquire(session.stream)
-    found = await survey(session.store, session.stream)
+    found = await diagnose(session.store, session.stream)
     if not found.is_damaged:
         return Repaired(session.stream, False, found.findings)
     if found.best is None:
-        raise StoreCorrupt(session.stream, outlook(found))
+        raise StoreCorrupt(session.stream, repair_effect(found))
     state, (first, last) = found.best.state, lost(found)
     now = session.clock.steady()
     mark = Rebuilt(now, "; ".join(finding.text for finding in found.findings if finding.kind != "not_accepted"))
@@ -78,15 +77,15 @@ async def repair(session: Session, *, lossy: bool) -> Repaired:
         await session.put_back(state)
     elif lossy:
         mark.lost_first_seq, mark.lost_last_seq = first, last
-        await session.put_anew(begun_anew(state, found.remains.head or state.position, mark))
+        await session.put_anew(with_new_log(state, found.remains.head or state.position, mark))
     else:
         raise RepairLoses(session.stream, losses(found))
     return Repaired(session.stream, True, found.findings, first, last)
 
 
-def begun_anew(state: StreamState, head: Position, mark: Rebuilt) -> StreamState:
+def with_new_log(state: StreamState, head: Position, mark: Rebuilt) -> StreamState:
     """Let a state stand behind the head of a log that cannot be kept."""
-    anew = settled(state, after(max(head, state.position)), head.seq + 1)
+    anew = rebased(state, after(max(head, state.position)), head.seq + 1)
     anew.replay_mismatches, anew.rebuilt = state.replay_mismatches, mark
     return anew
 
@@ -102,4 +101,4 @@ async def accept(session: Session) -> None:
         except BaseException:
             state.replay_mismatches, state.rebuilt = marks
             raise
-    session.note_well()
+    session.mark_readable()

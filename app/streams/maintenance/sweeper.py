@@ -7,8 +7,8 @@ from contextlib import suppress
 from app.settings import Settings
 from app.storage import START, LeaseHeld, Silence, Store, StoreError
 from app.streams.log.events import UnreadableEvent, read_event
+from app.streams.maintenance.background import Background
 from app.streams.maintenance.lifetimes import Lifetimes
-from app.streams.open.background import Background
 from app.streams.open.clock import Clock
 from app.streams.open.registry import Registry
 
@@ -42,7 +42,7 @@ class Sweeper(Background):
         after = ""
         with suppress(LeaseHeld):
             while streams := await self._store.streams(after, PAGE_STREAMS):
-                await self._store.acquire(NAME, self._registry.owner, self._settings.sweep_seconds)
+                await self._store.acquire(NAME, self._registry.leases.owner, self._settings.sweep_seconds)
                 for stream, silence in (await self._store.silences(streams)).items():
                     await self._tidy(stream, silence)
                 after = streams[-1]

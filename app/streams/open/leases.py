@@ -11,47 +11,48 @@ from socket import gethostname
 from app.metrics import Metrics
 from app.storage import LeaseHeld, Store, StoreError
 from app.streams.open.clock import Clock
-from app.streams.open.stays import Stays
+from app.streams.open.hold_times import HoldTimes
 
 RENEWALS_PER_LEASE = 3
 RELEASE_SECONDS = 5.0
-# A holder looks so often for wishes of others, and who waits for a stream looks so often whether it is free.
-LOOK_SECONDS, RETRY_SECONDS = 0.1, 0.05
+HANDOVER_POLL_SECONDS, RETRY_SECONDS = 0.1, 0.05
+"""How often a holder looks for requests of other workers, and a waiting worker for a free lease."""
 
 logger = logging.getLogger(__name__)
 
 
-async def keep(_: str) -> None:
+async def no_handover(_: str) -> None:
     """Hand over nothing."""
 
 
 class Leases:
-    """Acquires, renews and releases leases, and knows the token of each.
+    """Acquires, renews and releases this worker's leases, and knows the fencing token of each.
 
-    What happens to a stream rests on the token alone: a lease that is lost unnoticed makes the next write fail.
+    Safety rests on the token alone: if a lease is lost unnoticed, the next write fails.
     """
 
     def __init__(
         self, store: Store, owner: str, seconds: float, handover_seconds: float, clock: Clock, metrics: Metrics
     ) -> None:
-        self._store, self._owner, self._seconds, self._clock = store, owner, seconds, clock
+        self.owner = owner
+        self._store, self._seconds, self._clock = store, seconds, clock
         self._handover_seconds = handover_seconds
         self._changes = metrics.lease_changes
         self._tokens: dict[str, int] = {}
-        self._stays = Stays(clock)
+        self._hold_times = HoldTimes(clock)
         self._asked_at: dict[str, float] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        self._releasing: set[asyncio.Task[None]] = set()
-        self._leaving: dict[str, asyncio.Task[None]] = {}
-        self.hand_over: Callable[[str], Awaitable[None]] = keep
-        """Called with a stream that another worker wants and that has stayed here long enough."""
+        self._releases: set[asyncio.Task[None]] = set()
+        self._handovers: dict[str, asyncio.Task[None]] = {}
+        self.hand_over: Callable[[str], Awaitable[None]] = no_handover
+        """Called with a stream that another worker asks for, once its hold time is over."""
 
     def holds(self, stream: str) -> bool:
         """Tell whether this worker writes the stream, as far as it knows."""
         return self._store.is_exclusive or stream in self._tokens
 
     def holding(self) -> Callable[[str], bool]:
-        """Give `holds` for asking of thousands of streams at once."""
+        """Give a faster `holds`, to ask about thousands of streams at once."""
         return self.holds if self._store.is_exclusive else self._tokens.__contains__
 
     def count(self) -> int:
@@ -59,33 +60,33 @@ class Leases:
         return len(self._tokens)
 
     def token(self, stream: str) -> int:
-        """Give the token that comes with a write to a stream."""
+        """Give the fencing token for a write to a stream."""
         return self._tokens.get(stream, 0)
 
     async def acquire(self, stream: str) -> None:
-        """Make this worker the writer of a stream, after its holder has handed it over. Raises LeaseHeld."""
+        """Make this worker the writer of a stream; wait for the holder to hand it over. Raises LeaseHeld."""
         if self.holds(stream):
             return
-        if pause := self._stays.pause_seconds(stream):
+        if pause := self._hold_times.pause_seconds(stream):
             await self._clock.sleep(pause)
-        ends = self._begin_to_ask(stream) + self._handover_seconds
-        while not await self._acquire(stream, ends):
+        deadline = self._asking_since(stream) + self._handover_seconds
+        while not await self._try_acquire(stream, deadline):
             await self._clock.sleep(RETRY_SECONDS)
 
-    def _begin_to_ask(self, stream: str) -> float:
-        """Give the time since when a stream is asked for: many requests for it wait no longer than one."""
+    def _asking_since(self, stream: str) -> float:
+        """Give the time of the first request for a stream: many requests wait no longer than one."""
         now = self._clock.monotonic()
         if now - self._asked_at.get(stream, now) >= self._seconds:
             del self._asked_at[stream]
         return self._asked_at.setdefault(stream, now)
 
-    async def _acquire(self, stream: str, ends: float) -> bool:
-        """Try once; False: the holder is asked, and it is worth while to wait until then."""
-        seconds = self._stays.next_seconds(stream)
+    async def _try_acquire(self, stream: str, deadline: float) -> bool:
+        """Try once; False if the holder was asked and may hand over before the deadline."""
+        seconds = self._hold_times.next_seconds(stream)
         try:
-            token = await self._store.acquire(stream, self._owner, self._seconds, seconds)
+            token = await self._store.acquire(stream, self.owner, self._seconds, seconds)
         except LeaseHeld as held:
-            left = ends - self._clock.monotonic()
+            left = deadline - self._clock.monotonic()
             if held.kept_seconds <= max(left, 0):
                 await self._store.ask(stream, held.owner)
             if left <= 0 or held.kept_seconds > left:
@@ -93,35 +94,42 @@ class Leases:
                 raise
             return False
         self._tokens[stream] = token
-        self._stays.begin(stream, seconds)
+        self._hold_times.begin(stream, seconds)
         self._asked_at.pop(stream, None)
         self._changes["acquired"].inc()
         return True
 
     def drop(self, stream: str) -> None:
-        """Get a new token before the next write: what is on its way with the old one is refused from then on."""
+        """Forget a token, so that the next write gets a new one and writes under way with the old one are refused."""
         if self._tokens.pop(stream, None) is not None:
-            self._stays.end(stream, handed_over=False)
+            self._hold_times.end(stream, handed_over=False)
 
-    def let_go(self, stream: str) -> None:
-        """Leave a stream to others."""
-        token, handed_over = self._tokens.pop(stream, None), stream in self._leaving
+    def release(self, stream: str) -> None:
+        """Give a stream up to other workers."""
+        token, handed_over = self._tokens.pop(stream, None), stream in self._handovers
         if token is None:
             return
-        self._stays.end(stream, handed_over=handed_over)
+        self._hold_times.end(stream, handed_over=handed_over)
         self._changes["handed_over" if handed_over else "released"].inc()
-        task = asyncio.get_running_loop().create_task(self._release({stream: token}))
-        self._releasing.add(task)
-        task.add_done_callback(self._releasing.discard)
+        self._release_soon({stream: token})
+
+    def _release_soon(self, tokens: Mapping[str, int]) -> None:
+        task = asyncio.get_running_loop().create_task(self._release(tokens))
+        self._releases.add(task)
+        task.add_done_callback(self._releases.discard)
+
+    async def _release(self, tokens: Mapping[str, int]) -> None:
+        with suppress(StoreError):  # leases expire by themselves
+            await self._store.release(tokens)
 
     async def renew(self) -> None:
-        """Let leases end later, and forget those that were lost."""
+        """Extend all leases, and forget those that were lost."""
         self._forget_old()
         tokens = dict(self._tokens)
         if not tokens:
             return
         try:
-            lost = await self._store.renew(self._owner, tokens, self._seconds)
+            lost = await self._store.renew(self.owner, tokens, self._seconds)
         except StoreError as error:
             logger.warning("leases not renewed: %s", error)
             return
@@ -132,54 +140,59 @@ class Leases:
                 self.drop(stream)
 
     def _forget_old(self) -> None:
-        self._stays.forget_old()
+        self._hold_times.forget_old()
         before = self._clock.monotonic() - self._seconds
         self._asked_at = {stream: at for stream, at in self._asked_at.items() if at > before}
 
-    async def look(self) -> None:
-        """Hand over what others have asked for and what has stayed long enough; the rest they ask for again."""
+    async def hand_over_requested(self) -> None:
+        """Begin to hand over the streams that others ask for and whose hold time is over; others must ask again."""
         if not self._tokens:
             return
         try:
-            wanted = await self._store.wanted(self._owner)
+            requested = await self._store.wanted(self.owner)
         except StoreError:
             return
-        for stream in wanted & self._tokens.keys() - self._leaving.keys():
-            if self._stays.is_over(stream):
-                task = asyncio.get_running_loop().create_task(self._leave(stream))
-                self._leaving[stream] = task
+        for stream in requested & self._tokens.keys() - self._handovers.keys():
+            if self._hold_times.is_over(stream):
+                task = asyncio.get_running_loop().create_task(self._hand_over(stream))
+                self._handovers[stream] = task
 
-    async def _leave(self, stream: str) -> None:
+    async def _hand_over(self, stream: str) -> None:
         try:
             await self.hand_over(stream)
         finally:
-            del self._leaving[stream]
+            del self._handovers[stream]
 
     def start(self) -> None:
-        """Begin to renew, and to look for wishes."""
+        """Begin to renew leases and to look for requests of other workers."""
         if not self._store.is_exclusive:
-            rounds = ((self._seconds / RENEWALS_PER_LEASE, self.renew), (LOOK_SECONDS, self.look))
+            rounds = (
+                (self._seconds / RENEWALS_PER_LEASE, self.renew),
+                (HANDOVER_POLL_SECONDS, self.hand_over_requested),
+            )
             self._tasks = [asyncio.get_running_loop().create_task(self._repeat(*each)) for each in rounds]
-
-    async def stop(self) -> None:
-        """Leave all streams to others, in bounded time."""
-        for task in self._tasks:
-            task.cancel()
-        tokens, self._tokens = self._tokens, {}
-        self._changes["released"].inc(len(tokens))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(RELEASE_SECONDS):
-                await asyncio.gather(*self._tasks, *self._leaving.values(), return_exceptions=True)
-                await asyncio.gather(self._release(tokens), *self._releasing)
 
     async def _repeat(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:
             await self._clock.sleep(seconds)
             await work()
 
-    async def _release(self, tokens: Mapping[str, int]) -> None:
-        with suppress(StoreError):  # they end by themselves
-            await self._store.release(tokens)
+    async def finish(self) -> None:
+        """Wait for the handovers and releases that have begun."""
+        await asyncio.gather(*self._handovers.values(), return_exceptions=True)
+        await asyncio.gather(*self._releases)
+
+    async def stop(self) -> None:
+        """Release all leases, in bounded time."""
+        for task in self._tasks:
+            task.cancel()
+        tokens, self._tokens = self._tokens, {}
+        self._changes["released"].inc(len(tokens))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RELEASE_SECONDS):
+                await asyncio.gather(*self._tasks, *self._handovers.values(), return_exceptions=True)
+                self._release_soon(tokens)
+                await self.finish()
 
 
 def unique_name() -> str:

@@ -3,31 +3,25 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from app.metrics import Metrics, StreamFigures
 from app.settings import Settings
-from app.storage import START, Snapshot, Store, StoreError
+from app.storage import Snapshot, Store, StoreError
 from app.streams.errors import NotSilent, Stopping, UnknownStream
-from app.streams.maintenance.survey import Survey, survey
 from app.streams.open.clock import Clock
-from app.streams.open.damage import Troubles
+from app.streams.open.health import StreamHealth
 from app.streams.open.leases import Leases, unique_name
-from app.streams.open.listeners import Listeners
-from app.streams.open.opening import seen_of
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState
+from app.streams.open.subscriptions import Subscriptions
 from app.streams.open.worker import Worker
-from core import InvalidSnapshot
 
 T = TypeVar("T")
-
-LOOKED_AT = 20
-"""So many streams in trouble are looked at again at a time."""
 
 logger = logging.getLogger(__name__)
 
@@ -40,19 +34,18 @@ class Registry:
         self._settings = settings
         self._clock = clock
         self._metrics = metrics
-        self.owner = settings.worker or unique_name()
-        self.leases = Leases(store, self.owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
+        owner = settings.worker or unique_name()
+        self.leases = Leases(store, owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
         self.leases.hand_over = self.hand_over
-        self.listeners = Listeners(settings.max_watchers)
-        self.troubles = Troubles()
-        self._worker = Worker(store, settings, clock, metrics, self.leases, self.troubles, self.listeners)
+        self.subscriptions = Subscriptions(settings.max_watchers)
+        self.health = StreamHealth()
+        self._worker = Worker(store, settings, clock, metrics, self.leases, self.health, self.subscriptions)
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._running: set[asyncio.Task[Any]] = set()
         self._stopping = False
         self._held_bytes = 0
         self._started_at = clock.monotonic()
         self._making_room = asyncio.Lock()
-        self._checking = asyncio.Lock()
         metrics.watch(
             self,
             memory_budget_bytes=settings.memory_budget_bytes,
@@ -74,7 +67,7 @@ class Registry:
 
     def watchers(self) -> int:
         """Count the event streams that are being sent."""
-        return len(self.listeners)
+        return len(self.subscriptions)
 
     def leases_held(self) -> int:
         """Count the streams that are leased."""
@@ -140,6 +133,10 @@ class Registry:
         session.used_at = self._clock.monotonic()
         self._leave(session)
 
+    def is_open(self, stream: str) -> bool:
+        """Tell whether a stream has a session here."""
+        return stream in self._sessions
+
     def peek(self, stream: str) -> StreamState | None:
         """Give the state of a stream that this worker writes, if it is in memory; nothing is opened for it."""
         session = self._sessions.get(stream)
@@ -161,7 +158,7 @@ class Registry:
         unused = not session.users and not session.is_open
         if unused and self._sessions.get(session.stream) is session:
             del self._sessions[session.stream]
-            self.leases.let_go(session.stream)
+            self.leases.release(session.stream)
 
     async def _make_room(self) -> None:
         """Close the least recently used streams until the others take no more memory than they may."""
@@ -215,7 +212,7 @@ class Registry:
         """Leave a stream to others after the changes under way, with a snapshot that they can go on from."""
         session = self._sessions.get(stream)
         if session is None:
-            self.leases.let_go(stream)
+            self.leases.release(stream)
             return
         session.users += 1
         try:
@@ -249,38 +246,11 @@ class Registry:
 
     def damaged_streams(self) -> int:
         """Count the streams that are known to be damaged."""
-        return len(self.troubles.damaged)
+        return len(self.health.damaged)
 
     def mismatched_streams(self) -> int:
         """Count the streams whose replay differed from their logs, and that nobody has accepted since."""
-        return len(self.troubles.mismatched)
-
-    async def check(self, stream: str) -> Survey:
-        """Look through all that is kept of a stream; one at a time, since it takes CPU."""
-        async with self._checking:
-            found = await survey(self._store, stream)
-        if found.is_damaged:
-            self.troubles.note_damage(stream, found.findings[0].text, await seen_of(self._worker, stream))
-        else:
-            self.troubles.damaged.pop(stream, None)
-        return found
-
-    async def look_again(self) -> None:
-        """Forget the troubles of streams that another worker has mended since."""
-        for stream in self._rested(self.troubles.damaged):
-            with suppress(StoreError):
-                if await seen_of(self._worker, stream) != self.troubles.damaged[stream].seen:
-                    self.troubles.forget(stream)
-        for stream in self._rested(self.troubles.mismatched):
-            with suppress(StoreError, InvalidSnapshot):
-                loaded = await self._store.load(stream)
-                if loaded is None or not StreamState.from_bytes(loaded[0].body, START).replay_mismatches:
-                    self.troubles.forget(stream)
-
-    def _rested(self, streams: Iterable[str]) -> list[str]:
-        """Give some streams that are not open here."""
-        closed = (stream for stream in list(streams) if stream not in self._sessions)
-        return list(islice(closed, LOOKED_AT))
+        return len(self.health.mismatched)
 
     async def stop(self) -> None:
         """Let running work end, then snapshot every changed stream, all within the shutdown time."""

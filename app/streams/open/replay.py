@@ -10,8 +10,8 @@ import numpy.typing as npt
 from app.build import BUILD
 from app.storage import Entry, Position, Store, StoreCorrupt
 from app.streams.log.events import BatchEvent, UnreadableEvent, read_event, read_records, read_timestamps
-from app.streams.open.slices import feedback_slices, join_slices, observe_slices
 from app.streams.open.state import StreamState
+from app.streams.slices import feedback_slices, join_slices, observe_slices
 from core import ItanError, Records
 
 PAGE_ENTRIES = 64

@@ -23,8 +23,8 @@ from app.storage import (
 from app.streams.errors import NotSilent, StreamAppeared, UnknownStream
 from app.streams.log.events import read_event
 from app.streams.log.horizon import SILENT_STEP, STEP
-from app.streams.log.ledger import Ledger
-from app.streams.open.opening import Opening
+from app.streams.log.reader import LogReader
+from app.streams.open.loader import StateLoader
 from app.streams.open.state import StreamState, new_state
 from app.streams.open.worker import Worker
 from core import Detector, DetectorConfig, InvalidState
@@ -51,12 +51,12 @@ class Session:
         self.settings = worker.settings
         self.metrics = worker.metrics
         self.leases = worker.leases
-        self.listeners = worker.listeners
+        self.subscriptions = worker.subscriptions
         self.lock = asyncio.Lock()
         self.users = 0
         self.used_at = self.clock.monotonic()
         self.weight = 0
-        self.ledger = Ledger(self.store, stream)
+        self.log = LogReader(self.store, stream)
         self.unsaved_since: float | None = None
         self._save_again_at = -math.inf
         self.figures: StreamFigures | None = None
@@ -67,7 +67,7 @@ class Session:
         self._write_again_at = -math.inf
         self._refusal: StoreUnavailable | None = None
         self._acknowledged = START
-        self._birth: Snapshot | None = None
+        self._pending_creation: Snapshot | None = None
 
     @property
     def is_open(self) -> bool:
@@ -110,7 +110,7 @@ class Session:
         """
         if self._state is None or not self._is_current:
             await self.leases.acquire(self.stream)
-            self._place(await self._opening(is_strict).state(may_rebuild=True))
+            self._place(await self._loader(is_strict).load(may_rebuild=True))
             self._note_setback()
         if self._state is None:
             raise UnknownStream(self.stream)
@@ -142,7 +142,7 @@ class Session:
         if self.leases.holds(self.stream):
             return await self.state()
         try:
-            self._place(await self._opening().state(may_rebuild=False))
+            self._place(await self._loader().load(may_rebuild=False))
         except StoreCorrupt:
             return await self.state()  # who writes the stream may rebuild it
         self._current, self.unsaved_since = False, None
@@ -151,16 +151,16 @@ class Session:
             raise UnknownStream(self.stream)
         return self._state
 
-    def _opening(self, is_strict: bool | None = None) -> Opening:
-        return Opening(self.stream, self._worker, self.settings.strict_replay if is_strict is None else is_strict)
+    def _loader(self, is_strict: bool | None = None) -> StateLoader:
+        return StateLoader(self.stream, self._worker, self.settings.strict_replay if is_strict is None else is_strict)
 
     def _place(self, state: StreamState | None) -> None:
         self._state, self._current = state, True
-        self._birth = None
+        self._pending_creation = None
         self.figures = None if state is None else state.figures
         if state is not None:
             state.figures.stream = self.stream
-            state.look()
+            state.update_figures()
             state.figures.take_costs(state.detector.costs())
         self.unsaved_since = self.clock.monotonic() if state is not None and state.unsaved_events else None
 
@@ -177,7 +177,7 @@ class Session:
         """Start a stream in memory; the store learns of it with its first event."""
         state = new_state(Detector(config), START)
         self._place(state)
-        self._birth = Snapshot(state.position, state.to_bytes())
+        self._pending_creation = Snapshot(state.position, state.to_bytes())
         return state
 
     async def create(self, state: StreamState, bounds: Sequence[Bound]) -> None:
@@ -197,7 +197,7 @@ class Session:
         """Drop the state and leave the stream to others; the next use loads it."""
         self._place(None)
         self._current = False
-        self.leases.let_go(self.stream)
+        self.leases.release(self.stream)
 
     @contextmanager
     def ahead_of_log(self) -> Iterator[None]:
@@ -235,18 +235,18 @@ class Session:
         state.unsaved_events += 1
         if self.unsaved_since is None:
             self.unsaved_since = self.clock.monotonic()
-        self.listeners.wake(self.stream)
+        self.subscriptions.notify(self.stream)
 
-    async def bear(self, bounds: Sequence[Bound]) -> None:
+    async def create_if_pending(self, bounds: Sequence[Bound]) -> None:
         """Make a stream that was begun known to the store, before its first event. Raises TooManyStreams."""
-        if self._birth is not None:
-            if not await self._create(self._birth, bounds):
+        if self._pending_creation is not None:
+            if not await self._create(self._pending_creation, bounds):
                 raise StreamAppeared(self.stream)
-            self._birth = None
+            self._pending_creation = None
 
-    def discard_unborn(self) -> None:
+    def discard_if_pending(self) -> None:
         """Drop a stream that the store never heard of."""
-        if self._birth is not None:
+        if self._pending_creation is not None:
             self.forget()
 
     async def save(self) -> None:
@@ -267,7 +267,7 @@ class Session:
         oldest_seq = state.horizon.oldest_seq
         newest = await self.store.entries(self.stream, Position.before(state.position.seq), 1)
         if newest:
-            state.horizon = state.horizon.settled(state.detector.next_seq, read_event(newest[0].body).at)
+            state.horizon = state.horizon.with_last(state.detector.next_seq, read_event(newest[0].body).at)
         try:
             await self.store_snapshot(state, step=SILENT_STEP)
         except InvalidState as error:
@@ -292,7 +292,7 @@ class Session:
             raise
         self.metrics.snapshots.inc()
         state.horizon, state.unsaved_events, state.snapshot_failure = horizon, 0, None
-        state.look()
+        state.update_figures()
         state.figures.snapshot_bytes = len(snapshot.body)
         self.unsaved_since = None
 
@@ -309,7 +309,7 @@ class Session:
         with self.ahead_of_log():
             await self.store_snapshot(state, as_base=True)
         self._place(state)
-        self.note_well()
+        self.mark_readable()
 
     async def put_anew(self, state: StreamState) -> None:
         """Put a state in the place of whatever is there of the stream; the log begins anew."""
@@ -318,14 +318,14 @@ class Session:
             await self.store.restore(self.stream, snapshot, self.leases.token(self.stream))
         self._place(state)
         self._acknowledged = state.position
-        self._worker.troubles.forget(self.stream)
-        self.note_well()
-        self.listeners.wake(self.stream, is_new_log=True)
+        self._worker.health.forget(self.stream)
+        self.mark_readable()
+        self.subscriptions.notify(self.stream, is_new_log=True)
 
-    def note_well(self) -> None:
+    def mark_readable(self) -> None:
         """Note that the stream can be read, and whether its replay differs from its log."""
         is_mismatched = self._state is not None and bool(self._state.replay_mismatches)
-        self._worker.troubles.note_well(self.stream, is_mismatched=is_mismatched)
+        self._worker.health.mark_readable(self.stream, is_mismatched=is_mismatched)
 
     async def replace(self, state: StreamState) -> None:
         """Put another state in the place of the present one, in the store and in memory; the log begins anew."""
@@ -335,8 +335,8 @@ class Session:
             await self.store.replace(self.stream, present.position, snapshot, token)
         self._place(state)
         self._acknowledged = state.position
-        self._worker.troubles.forget(self.stream)
-        self.listeners.wake(self.stream, is_new_log=True)
+        self._worker.health.forget(self.stream)
+        self.subscriptions.notify(self.stream, is_new_log=True)
 
     async def delete_silent(self, seconds: float) -> None:
         """Delete the stream if it is silent for so long, by now, when nobody else can write it. Raises NotSilent."""
@@ -359,6 +359,6 @@ class Session:
             return existed
         finally:
             self.forget()
-            self._worker.troubles.forget(self.stream)
+            self._worker.health.forget(self.stream)
             self._acknowledged = START
-            self.listeners.wake(self.stream, is_new_log=True)
+            self.subscriptions.notify(self.stream, is_new_log=True)

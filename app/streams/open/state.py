@@ -9,7 +9,7 @@ import numpy as np
 from app.metrics import StreamFigures
 from app.storage import START, Position
 from app.streams.log.horizon import Horizon
-from app.streams.open.marks import Mismatches, Rebuilt
+from app.streams.open.incidents import Mismatches, Rebuilt
 from app.streams.open.memory import SESSION_BYTES, held_bytes
 from core import Detector, InvalidSnapshot, decode_snapshot, encode_snapshot
 
@@ -52,7 +52,7 @@ class StreamState:
     def __post_init__(self) -> None:
         self.figures = StreamFigures("", self.detector.config.expected_anomaly_rate)
 
-    def look(self) -> None:
+    def update_figures(self) -> None:
         """Bring up to date those figures that are at hand."""
         detector, figures = self.detector, self.figures
         figures.samples, figures.samples_needed = detector.n_seen, detector.samples_needed
@@ -93,6 +93,21 @@ class StreamState:
         state = cls(detector, position, horizon, header.newest_timestamp)
         state.replay_mismatches, state.rebuilt = header.replay_mismatches, header.rebuilt
         return state
+
+
+def after(position: Position) -> Position:
+    """Give the next place at the same sample."""
+    return Position(position.seq, position.sub + 1)
+
+
+def rebased(imported: StreamState, earliest: Position, next_seq: int) -> StreamState:
+    """Move an imported state to its place in this log; none of its own samples can be labelled here."""
+    detector = imported.detector
+    shift = max(0, next_seq - detector.next_seq)
+    detector.renumber(detector.first_seq + shift)
+    state = new_state(detector, max(Position(detector.next_seq - 1, 0), earliest))
+    state.newest_timestamp = imported.newest_timestamp
+    return state
 
 
 def new_state(detector: Detector, position: Position) -> StreamState:

@@ -6,9 +6,9 @@ from app.metrics import Metrics
 from app.settings import Settings
 from app.storage import Store
 from app.streams.open.clock import Clock
-from app.streams.open.damage import Troubles
+from app.streams.open.health import StreamHealth
 from app.streams.open.leases import Leases
-from app.streams.open.listeners import Listeners
+from app.streams.open.subscriptions import Subscriptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,5 +20,5 @@ class Worker:
     clock: Clock
     metrics: Metrics
     leases: Leases
-    troubles: Troubles
-    listeners: Listeners
+    health: StreamHealth
+    subscriptions: Subscriptions

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.storage import Entry
-from app.streams.changes.samples import Matrix
+from app.streams.batches.samples import Matrix
 from app.streams.log.events import read_all_records, read_batch
 
 

@@ -8,7 +8,7 @@ from app.streams.views.columns import Columns
 POINTS_PER_BUCKET = 4
 
 
-class Thinning:
+class Downsampler:
     """Takes the samples first to last in parts, and keeps at most `points` of them.
 
     A quarter as many buckets as points, of equally many samples, keep their lowest and highest score each. Flagged and
@@ -21,8 +21,8 @@ class Thinning:
         self._width = 1 if n <= points else -(-n // n_buckets)
         self._parts: list[Columns] = []
         self._waiting = 0
-        self.is_thinned = False
-        self.marked_thinned = False
+        self.is_downsampled = False
+        self.marked_downsampled = False
 
     def add(self, rows: Columns) -> None:
         """Take the next samples."""
@@ -40,7 +40,7 @@ class Thinning:
     def _thin(self) -> None:
         rows = Columns.joined(self._parts)
         kept = rows if self._width == 1 else rows[self._chosen(rows)]
-        self.is_thinned |= len(kept) < len(rows)
+        self.is_downsampled |= len(kept) < len(rows)
         self._parts, self._waiting = [kept], len(kept)
 
     def _chosen(self, rows: Columns) -> npt.NDArray[np.bool_]:
@@ -49,7 +49,7 @@ class Thinning:
         chosen[extremes(bucket, rows.score)] = True
         marked = np.flatnonzero(rows.is_anomaly | (rows.label != 0))
         if len(marked) > self._points // 2:
-            self.marked_thinned = True
+            self.marked_downsampled = True
             marked = marked[extremes(bucket[marked], rows.score[marked])]
         chosen[marked] = True
         return chosen

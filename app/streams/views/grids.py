@@ -11,8 +11,8 @@ import numpy.typing as npt
 from msgspec import Raw
 
 from app.storage import Position
-from app.streams.open.slices import slices
 from app.streams.open.state import StreamState
+from app.streams.slices import slices
 from core import Detector
 
 MOST_KEPT = 32
@@ -35,7 +35,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class GridKey:
     """A grid that is asked for, by how far its stream has come: labels move the log, samples also the next seq."""
 
     detector: "weakref.ref[Detector]"
@@ -44,20 +44,20 @@ class Wanted:
     pair: tuple[int, int]
     size: int
 
-    def is_like(self, other: "Wanted") -> bool:
+    def is_like(self, other: "GridKey") -> bool:
         """Tell whether the other is the same, if maybe of another moment."""
         return (self.detector, self.pair, self.size) == (other.detector, other.pair, other.size)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedGrid:
     """A grid, what it is of, and which one it was since the start."""
 
-    wanted: Wanted
+    wanted: GridKey
     number: int
     grid: Grid
 
-    def serves(self, wanted: Wanted, begun_before: int) -> bool:
+    def serves(self, wanted: GridKey, begun_before: int) -> bool:
         """Tell whether it is what a request wants that came when so many had been begun.
 
         One that was begun while the request waited is new enough, though the stream may have gone on since.
@@ -65,11 +65,11 @@ class Kept:
         return self.wanted == wanted or (self.number > begun_before and self.wanted.is_like(wanted))
 
 
-class Grids:
+class GridCache:
     """Computes grids one after another, whoever asks, so that all of them together never hold the loop for long."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._cache: OrderedDict[str, CachedGrid] = OrderedDict()
         self._turn = asyncio.Lock()
         self._begun = 0
 
@@ -77,24 +77,24 @@ class Grids:
         """Give a grid of a model that is no older than the request; NotReady before there is a density."""
         begun_before = self._begun
         async with self._turn:
-            wanted = wish(state, pair, size)
-            kept = self._kept.get(stream)
+            wanted = grid_key(state, pair, size)
+            kept = self._cache.get(stream)
             if kept is None or not kept.serves(wanted, begun_before):
                 self._begun += 1
-                kept = Kept(wanted, self._begun, await computed(state.detector, pair, size))
+                kept = CachedGrid(wanted, self._begun, await computed(state.detector, pair, size))
                 self._keep(stream, kept)
         return kept.grid
 
-    def _keep(self, stream: str, kept: Kept) -> None:
-        self._kept[stream] = kept
-        self._kept.move_to_end(stream)
-        if len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+    def _keep(self, stream: str, kept: CachedGrid) -> None:
+        self._cache[stream] = kept
+        self._cache.move_to_end(stream)
+        if len(self._cache) > MOST_KEPT:
+            self._cache.popitem(last=False)
 
 
-def wish(state: StreamState, pair: tuple[int, int], size: int) -> Wanted:
+def grid_key(state: StreamState, pair: tuple[int, int], size: int) -> GridKey:
     """Say what is asked for."""
-    return Wanted(weakref.ref(state.detector), state.position, state.detector.next_seq, pair, size)
+    return GridKey(weakref.ref(state.detector), state.position, state.detector.next_seq, pair, size)
 
 
 async def computed(detector: Detector, pair: tuple[int, int], size: int) -> Grid:

@@ -7,7 +7,7 @@ from app.streams.errors import UnknownStream
 from app.streams.log.events import read_all_records
 from app.streams.log.pages import pages
 from app.streams.views.columns import Columns, batch_columns
-from app.streams.views.downsampling import Thinning
+from app.streams.views.downsampling import Downsampler
 
 MOST_SCANNED = 20_000
 
@@ -22,12 +22,12 @@ class Log:
     head: Position
     oldest_seq: int
 
-    async def rows(self, first: int, last: int, thinning: Thinning) -> None:
-        """Read the samples first to last into a thinning."""
+    async def rows(self, first: int, last: int, downsampler: Downsampler) -> None:
+        """Read the samples first to last into a downsampler."""
         async for entries in pages(self.store, self.stream, Position.before(first)):
             rows = samples_in(entries, first, last)
             if rows is not None:
-                thinning.add(rows.labelled(await labels_of(self.store, self.stream, rows.seq.tolist())))
+                downsampler.add(rows.labelled(await labels_of(self.store, self.stream, rows.seq.tolist())))
             if entries[-1].position.seq >= last:
                 return
 
@@ -38,11 +38,11 @@ class History:
 
     rows: Columns | None
     next_seq: int | None
-    is_thinned: bool
-    marked_thinned: bool
+    is_downsampled: bool
+    marked_downsampled: bool
 
 
-async def look(store: Store, stream: str) -> Log:
+async def open_log(store: Store, stream: str) -> Log:
     """Find the ends of a stream's log; UnknownStream if there is none."""
     loaded = await store.load(stream)
     if loaded is None:
@@ -62,11 +62,11 @@ async def history(log: Log, first: int | None, last: int | None, points: int) ->
     last = log.head.seq if last is None else min(last, log.head.seq)
     first = max(log.oldest_seq, last - points + 1 if first is None else first)
     end = min(last, first + MOST_SCANNED - 1)
-    thinning = Thinning(first, end, points)
+    downsampler = Downsampler(first, end, points)
     if first <= end:
-        await log.rows(first, end, thinning)
-    rows = thinning.rows()
-    return History(rows, end + 1 if end < last else None, thinning.is_thinned, thinning.marked_thinned)
+        await log.rows(first, end, downsampler)
+    rows = downsampler.rows()
+    return History(rows, end + 1 if end < last else None, downsampler.is_downsampled, downsampler.marked_downsampled)
 
 
 def samples_in(entries: list[Entry], first: int, last: int) -> Columns | None:

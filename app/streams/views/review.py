@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.streams.views.columns import Columns
-from app.streams.views.downsampling import Thinning
+from app.streams.views.downsampling import Downsampler
 from app.streams.views.history import Log
 
 WINDOW = 5_000
@@ -25,7 +25,7 @@ class Queue:
 async def review(log: Log, limit: int) -> Queue:
     """Give the newest `limit` unlabelled flagged samples and close calls among the newest WINDOW samples."""
     first = max(log.oldest_seq, log.head.seq - WINDOW + 1)
-    everything = Thinning(first, log.head.seq, WINDOW)
+    everything = Downsampler(first, log.head.seq, WINDOW)
     await log.rows(first, log.head.seq, everything)
     rows = everything.rows()
     scores = np.zeros(0) if rows is None else rows.score[~np.isnan(rows.score)]

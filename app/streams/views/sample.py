@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.streams.changes.samples import feature_names
+from app.streams.batches.samples import feature_names
 from app.streams.errors import UnknownSample
 from app.streams.log.events import read_batch
 from app.streams.log.explanations import Explained, explained_of
@@ -12,7 +12,7 @@ from app.streams.views.history import labels_of
 
 
 @dataclass(frozen=True, slots=True)
-class Inspected:
+class Inspection:
     """A sample: `first` is the explanation given when it was observed, if one was asked for; `now` is the model's own.
 
     score_now is the present model's score of it; None, like `now`, before the stream is ready.
@@ -27,7 +27,7 @@ class Inspected:
     as_of_seq: int
 
 
-async def inspect(session: Session, seq: int) -> Inspected:
+async def inspect(session: Session, seq: int) -> Inspection:
     """Look at a sample. UnknownSample if the log does not hold it."""
     detector = (await session.readable()).detector
     row, first = await logged(session, seq)
@@ -36,7 +36,7 @@ async def inspect(session: Session, seq: int) -> Inspected:
         explanation = detector.explain(row.x)
         (now,), score_now = explained_of(explanation), float(explanation.score[0])
     features, as_of_seq = feature_names(detector.config), detector.next_seq - 1
-    return Inspected(row, features, first, now, score_now, detector.threshold, as_of_seq)
+    return Inspection(row, features, first, now, score_now, detector.threshold, as_of_seq)
 
 
 async def logged(session: Session, seq: int) -> tuple[Columns, Explained | None]:

@@ -5,20 +5,21 @@ from typing import Any
 import numpy as np
 
 from app.storage import StoreUnavailable
-from app.streams.changes.allowance import UNLIMITED, Allowance
-from app.streams.changes.observe import Answer, Batch, matrix_of
-from app.streams.changes.samples import Matrix, feature_names
+from app.streams.allowance import UNLIMITED, Allowance
+from app.streams.batches.answer import Answer
+from app.streams.batches.batch import Batch
+from app.streams.batches.samples import Matrix, feature_names
 from app.streams.log.explanations import explained_of
 from app.streams.open.session import Session
-from app.streams.open.slices import FIRST_ROWS, MOST_ROWS, at_rest, slices
 from app.streams.open.state import costs_of
+from app.streams.slices import FIRST_ROWS, MOST_ROWS, isolated, slices
 from core import Detector
 
 
 async def score(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> Answer:
     """Score samples without learning them; before the stream is ready there are no scores."""
     detector = (await session.readable()).detector
-    X = matrix_of(session, batch, detector.config)
+    X = batch.matrix(detector.config, session.settings.max_batch_samples)
     await allowance.pay(len(X))
     answer = Answer.blank(len(X))
     answer.samples_needed, answer.as_of_seq = detector.samples_needed, detector.next_seq - 1
@@ -28,9 +29,9 @@ async def score(session: Session, batch: Batch, allowance: Allowance = UNLIMITED
         answer.threshold[:] = detector.threshold
         answer.ready[:] = True
         first = FIRST_ROWS if batch.explain else MOST_ROWS
-        resting = at_rest(detector, len(X), first)
+        detector_then = isolated(detector, len(X), first)
         async for part in slices(len(X), first):
-            score_part(resting, X, part, answer)
+            score_part(detector_then, X, part, answer)
     session.metrics.samples["scored"].inc(len(X))
     return answer
 
@@ -48,11 +49,11 @@ def score_part(detector: Detector, X: Matrix, part: slice, answer: Answer) -> No
 async def log_density(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> tuple[list[float], int]:
     """Give the log density at points, and the seq of the last sample in it; NotReady before there is one."""
     detector = (await session.readable()).detector
-    X = matrix_of(session, batch, detector.config)
+    X = batch.matrix(detector.config, session.settings.max_batch_samples)
     await allowance.pay(len(X))
     as_of_seq = detector.next_seq - 1
-    resting = at_rest(detector, len(X), MOST_ROWS)
-    scores = [resting.score(X[part]) async for part in slices(len(X), MOST_ROWS)]
+    detector_then = isolated(detector, len(X), MOST_ROWS)
+    scores = [detector_then.score(X[part]) async for part in slices(len(X), MOST_ROWS)]
     return (-np.concatenate(scores)).tolist(), as_of_seq
 
 

@@ -9,11 +9,11 @@ from app.storage import START, Entry, Position, Store, StoreUnavailable
 from app.streams.errors import UnknownStream
 from app.streams.log.events import BatchEvent, Label, UnreadableEvent, read_event, read_records
 from app.streams.log.pages import pages
-from app.streams.open.listeners import Bell
 from app.streams.open.registry import Registry
 from app.streams.open.state import StreamState
+from app.streams.open.subscriptions import Subscription
 from app.streams.views.columns import Columns, batch_columns
-from app.streams.views.downsampling import Thinning
+from app.streams.views.downsampling import Downsampler
 
 MOST_ROWS = 2_000
 PACE_SECONDS = 0.1
@@ -28,7 +28,7 @@ class NewSamples:
 
     position: Position
     rows: Columns
-    is_thinned: bool
+    is_downsampled: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
-class Quiet:
+class Heartbeat:
     """Nothing has come for a while."""
 
 
-News = NewSamples | NewLabels | NewModel | NewLog | Deleted | Quiet
+Update = NewSamples | NewLabels | NewModel | NewLog | Deleted | Heartbeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +111,13 @@ class Tail:
         self._known = None if after is not None and after > head else known
         self._position = after or head
 
-    async def news(self, bell: Bell, is_over: Callable[[], bool]) -> AsyncIterator[News]:
+    async def news(self, subscription: Subscription, is_over: Callable[[], bool]) -> AsyncIterator[Update]:
         """Tell what happens, until it is over or the stream is gone."""
         if self._known is not None:
             yield self._known.model
         while not is_over():
             try:
-                async for told in self._round(bell):
+                async for told in self._round(subscription):
                     self._told_at = now()
                     yield told
                     if isinstance(told, Deleted):
@@ -126,15 +126,15 @@ class Tail:
                 pass  # it is looked for again at the next round
             if now() - self._told_at >= QUIET_SECONDS:
                 self._told_at = now()
-                yield Quiet()
-            await bell.wait(POLL_SECONDS)
+                yield Heartbeat()
+            await subscription.wait(POLL_SECONDS)
             # a busy stream is read a few times a second, however often it moves
             await asyncio.sleep(max(0.0, self._read_at + PACE_SECONDS - now()))
 
-    async def _round(self, bell: Bell) -> AsyncIterator[News]:
+    async def _round(self, subscription: Subscription) -> AsyncIterator[Update]:
         self._read_at = now()
-        if bell.is_new_log or self._known is None:
-            bell.is_new_log = False
+        if subscription.is_new_log or self._known is None:
+            subscription.is_new_log = False
             yield await self._anew()
         async for entries in pages(self._store, self._stream, self._position):
             if leaves_gap(self._position, entries[0]):
@@ -153,9 +153,9 @@ class Tail:
         self._position, self._known = found
         return NewLog(self._position)
 
-    def _told(self, entries: Sequence[Entry]) -> list[News]:
+    def _told(self, entries: Sequence[Entry]) -> list[Update]:
         """Tell entries, batches that follow each other as one, and step behind them."""
-        told: list[News] = []
+        told: list[Update] = []
         for is_batch, group in groupby(entries, lambda entry: entry.first_seq is not None):
             together = list(group)
             told += [self._samples(together)] if is_batch else map(self._labels, together)
@@ -164,12 +164,12 @@ class Tail:
 
     def _samples(self, entries: Sequence[Entry]) -> NewSamples:
         first, last = self._position.seq + 1, entries[-1].position.seq
-        thinning = Thinning(first, last, MOST_ROWS)
+        downsampler = Downsampler(first, last, MOST_ROWS)
         rows = batch_columns(entries)
-        thinning.add(rows[rows.seq >= first])
-        kept = thinning.rows()
+        downsampler.add(rows[rows.seq >= first])
+        kept = downsampler.rows()
         assert kept is not None
-        return NewSamples(entries[-1].position, kept, thinning.is_thinned)
+        return NewSamples(entries[-1].position, kept, downsampler.is_downsampled)
 
     def _labels(self, entry: Entry) -> NewLabels:
         event = read_event(entry.body)
@@ -180,7 +180,7 @@ class Tail:
         threshold = state.detector.threshold if state is not None and is_newest else None
         return NewLabels(entry.position, read_records(event.records).seq.tolist(), event.labels, threshold)
 
-    async def _changes(self) -> AsyncIterator[News]:
+    async def _changes(self) -> AsyncIterator[Update]:
         """Tell what the log does not say; of a stream that another worker writes, as far as its snapshot knows."""
         present = await self._present()
         if present is self._known:

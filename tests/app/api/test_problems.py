@@ -2,7 +2,6 @@ import logging
 
 import pytest
 
-import app.streams.errors as refusals
 from app.api.problems import TABLE
 from app.storage import (
     Fenced,
@@ -14,13 +13,14 @@ from app.storage import (
     StreamNotFound,
 )
 from app.storage.memory import MemoryStore
+from app.streams import errors
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 
 
 def test_every_refusal_stands_in_the_table():
-    kinds = [kind for kind in vars(refusals).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
     assert len(kinds) > 8
-    assert set(kinds) - {refusals.Refused} <= set(TABLE)
+    assert set(kinds) - {errors.Refused} <= set(TABLE)
     assert set(StoreError.__subclasses__()) <= set(TABLE)
 
 

@@ -13,7 +13,7 @@ from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
 from tests.app.harness import DisturbedStore, Service, raising
 from tests.app.log import Log
-from tests.app.streams.open.test_opening import altered
+from tests.app.streams.open.test_loader import altered
 
 SECRETS = "123.456"
 

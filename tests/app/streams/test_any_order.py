@@ -16,10 +16,11 @@ from app.metrics import Metrics
 from app.settings import Settings
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
+from app.streams.batches.batch import Batch
+from app.streams.batches.samples import ArraySamples
 from app.streams.changes.feedback import LabelRequest, label
 from app.streams.changes.lifecycle import create
-from app.streams.changes.observe import Batch, observe
-from app.streams.changes.samples import ArraySamples
+from app.streams.changes.observe import observe
 from app.streams.open.registry import Registry
 from core import Detector, DetectorConfig, Records
 from tests.app.harness import FakeClock, blobs

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from app.streams.changes.lifecycle import usable
+from app.streams.changes.lifecycle import validated_import
 from core import Detector, InvalidSnapshot
 from tests.app.streams.maintenance.mutants import START, Mutant, exports
 from tests.core.histories import Life
@@ -50,7 +50,7 @@ def is_refused(seed: int) -> bool:
     kind = int(rng.integers(len(sound())))
     mutant = Mutant(sound()[kind], rng)
     try:
-        state = usable(mutant.body(), LATEST)
+        state = validated_import(mutant.body(), LATEST)
     except InvalidSnapshot:
         return True
     except Exception as error:
@@ -64,7 +64,7 @@ def is_refused(seed: int) -> bool:
 
 def test_the_exports_are_sound():
     for body in sound():
-        state = usable(body, LATEST)
+        state = validated_import(body, LATEST)
         assert state.to_bytes() == body
         good_for_more(state.detector, 0)
 

@@ -9,7 +9,7 @@ from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
 from core import Detector, InvalidState
 from tests.app.harness import FakeClock, Service, blobs
-from tests.app.streams.open.test_opening import altered
+from tests.app.streams.open.test_loader import altered
 
 BYTES = {"Content-Type": "application/octet-stream"}
 X = blobs(200, 3)
@@ -228,7 +228,9 @@ async def test_a_damaged_stream_is_not_replayed_for_each_request(monkeypatch):
     without_entry(store, -2)
     tried = []
     async with Service(store, clock) as service:
-        monkeypatch.setattr("app.streams.open.opening.Opening._leads_to", lambda *given: tried.append(given) or never())
+        monkeypatch.setattr(
+            "app.streams.open.loader.StateLoader._replays_exactly", lambda *given: tried.append(given) or never()
+        )
         for _ in range(5):
             await service.refused("GET", "/streams/s", 500, "store_corrupt")
         once = len(tried)
@@ -323,7 +325,7 @@ async def test_a_mismatch_goes_along_to_another_worker_and_is_accepted_there():
         await b.observe(blobs(1))
         assert (await b.accepted("GET", "/streams/s"))["replay_mismatches"]["other"] == 1
         await b.accepted("POST", "/streams/s/accept")
-        await a.registry.look_again()
+        await a.app.state.service.checker.recheck()
         assert await a.metric("itan_mismatched_streams") == 0
 
 
@@ -333,10 +335,10 @@ async def test_damage_that_another_worker_repaired_is_forgotten():
     without_entry(store, -2)
     async with Service(store, worker="a") as a, Service(store, worker="b") as b:
         await a.refused("GET", "/streams/s", 500, "store_corrupt")
-        await a.registry.look_again()
+        await a.app.state.service.checker.recheck()
         assert await a.metric("itan_damaged_streams") == 1
         await b.accepted("POST", "/streams/s/repair?lossy=true")
-        await a.registry.look_again()
+        await a.app.state.service.checker.recheck()
         assert await a.metric("itan_damaged_streams") == 0
 
 

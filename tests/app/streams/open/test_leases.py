@@ -139,12 +139,11 @@ async def engine(service: Service) -> bytes:
     return decode_snapshot(await service.export(), "stream", 1)[1]["engine"].tobytes()
 
 
-async def look(worker: Service) -> None:
-    """Let a worker look for wishes, and do what it finds."""
+async def hand_over(worker: Service) -> None:
+    """Let a worker hand over what others ask for."""
     leases = worker.registry.leases
-    await leases.look()
-    await asyncio.gather(*leases._leaving.values())
-    await asyncio.gather(*leases._releasing)
+    await leases.hand_over_requested()
+    await leases.finish()
 
 
 async def test_a_stream_that_another_is_asked_for_is_handed_over_with_a_snapshot(workers):
@@ -153,7 +152,7 @@ async def test_a_stream_that_another_is_asked_for_is_handed_over_with_a_snapshot
     workers.clock.advance(2)
     await workers.a.observe(X[40:50])
     await refused(workers.b, "stream_elsewhere")
-    await look(workers.a)
+    await hand_over(workers.a)
     snapshot, head = await workers.store.load("s")
     assert snapshot.position == head
     assert (await workers.b.observe(X[50:]))["seq"] == list(range(51, 61))
@@ -178,7 +177,7 @@ async def test_a_hand_over_waits_for_the_change_under_way(workers):
     workers.a.store.before["append"] = hold
     change = asyncio.create_task(workers.a.observe([[1.0, 1.0]]))
     await is_there.wait()
-    leaving = asyncio.create_task(look(workers.a))
+    leaving = asyncio.create_task(hand_over(workers.a))
     await refused(workers.b, "stream_elsewhere")
     assert workers.a.registry.leases.holds("s")
     goes_on.set()
@@ -192,7 +191,7 @@ async def test_a_hand_over_whose_snapshot_fails_leaves_the_log(workers):
     workers.clock.advance(2)
     await refused(workers.b, "stream_elsewhere")
     workers.a.store.before["save_snapshot"] = raising(StoreUnavailable("full"))
-    await look(workers.a)
+    await hand_over(workers.a)
     assert (await workers.b.observe([[1.0, 1.0]]))["seq"] == [41]
 
 
@@ -202,13 +201,13 @@ async def test_a_stream_stays_for_a_while_and_longer_each_time_that_it_comes_bac
     for seconds in (2, 2, 4, 4, 8, 8, 16, 16, 30, 30):
         workers.clock.advance(0.25)  # the asker handed it over just now
         assert await refused(asker, "stream_elsewhere") == seconds
-        await workers.store.ask("s", holder.registry.leases._owner)
-        await look(holder)
+        await workers.store.ask("s", holder.registry.leases.owner)
+        await hand_over(holder)
         assert holder.registry.leases.holds("s")
         workers.clock.advance(seconds - 0.25)
         await holder.registry.leases.renew()
         await refused(asker, "stream_elsewhere")
-        await look(holder)
+        await hand_over(holder)
         await asker.observe([[1.0, 1.0]])
         holder, asker = asker, holder
 
@@ -220,7 +219,7 @@ async def test_a_stream_that_comes_back_late_stays_as_long_as_at_first(workers):
         await holder.registry.leases.renew()
         await holder.observe([[1.0, 1.0]])
         await refused(asker, "stream_elsewhere")
-        await look(holder)
+        await hand_over(holder)
         await asker.observe([[1.0, 1.0]])
     workers.clock.advance(0.25)
     assert await refused(workers.b, "stream_elsewhere") == 2
@@ -229,17 +228,17 @@ async def test_a_stream_that_comes_back_late_stays_as_long_as_at_first(workers):
 async def test_a_wish_for_what_is_not_held_any_more_does_nothing(workers):
     await workers.a.observe(blobs(3), "t")
     await workers.store.ask("s", "a")
-    await look(workers.a)
+    await hand_over(workers.a)
     workers.a.store.before["wanted"] = raising(StoreUnavailable("gone"))
-    await look(workers.a)
+    await hand_over(workers.a)
     assert workers.a.registry.leases.count() == 1
 
 
 @pytest.fixture
 def quick(monkeypatch) -> None:
     """Let streams be handed over after a moment, in real time."""
-    monkeypatch.setattr("app.streams.open.stays.SHORTEST_SECONDS", 0.05)
-    monkeypatch.setattr("app.streams.open.leases.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("app.streams.open.hold_times.SHORTEST_SECONDS", 0.05)
+    monkeypatch.setattr("app.streams.open.leases.HANDOVER_POLL_SECONDS", 0.01)
 
 
 async def test_requests_wait_for_the_hand_over(quick):
@@ -266,7 +265,7 @@ async def test_many_requests_wait_no_longer_than_one_for_a_holder_that_says_noth
 
 
 async def test_two_workers_that_are_asked_in_turns_answer_both_and_lose_nothing(quick, monkeypatch):
-    monkeypatch.setattr("app.streams.open.stays.SHORTEST_SECONDS", 0.3)
+    monkeypatch.setattr("app.streams.open.hold_times.SHORTEST_SECONDS", 0.3)
     store = MemoryStore()
     async with Service() as alone, Service(store, Clock(), worker="a") as a, Service(store, Clock(), worker="b") as b:
         X = blobs(40)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.streams.views.columns import Columns
-from app.streams.views.downsampling import Thinning
+from app.streams.views.downsampling import Downsampler
 
 
 def samples(first: int, scores: list[float], marked: set[int] = frozenset()) -> Columns:
@@ -17,13 +17,13 @@ def samples(first: int, scores: list[float], marked: set[int] = frozenset()) -> 
     return Columns(seq, np.array([""] * n, object), zeros, np.array(scores), zeros, flags, np.zeros(n, np.int8), zeros)
 
 
-def thinned(rows: Columns, points: int, cuts: list[int]) -> tuple[Columns, Thinning]:
-    thinning = Thinning(int(rows.seq[0]), int(rows.seq[-1]), points)
+def thinned(rows: Columns, points: int, cuts: list[int]) -> tuple[Columns, Downsampler]:
+    downsampler = Downsampler(int(rows.seq[0]), int(rows.seq[-1]), points)
     for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True):
-        thinning.add(rows[start:end])
-    kept = thinning.rows()
+        downsampler.add(rows[start:end])
+    kept = downsampler.rows()
     assert kept is not None
-    return kept, thinning
+    return kept, downsampler
 
 
 @given(
@@ -39,11 +39,11 @@ def test_it_keeps_within_its_points_in_order_however_it_is_cut(n, points, share,
     marked = set((1 + np.flatnonzero(lot.random(n) < share)).tolist())
     cuts = sorted(lot.integers(0, n + 1, size=n_cuts).tolist())
     rows = samples(1, scores.tolist(), marked)
-    kept, thinning = thinned(rows, points, cuts)
+    kept, downsampler = thinned(rows, points, cuts)
     seqs = kept.seq.tolist()
     assert len(seqs) <= points
     assert seqs == sorted(set(seqs))
-    assert thinning.is_thinned == (len(seqs) < n)
+    assert downsampler.is_downsampled == (len(seqs) < n)
     known = rows.score[~np.isnan(rows.score)]
     if len(known):
         assert np.nanmax(kept.score) == known.max()
@@ -51,20 +51,20 @@ def test_it_keeps_within_its_points_in_order_however_it_is_cut(n, points, share,
         assert len(seqs) == n
     if len(marked) <= points // 2:
         assert marked <= set(seqs)
-        assert not thinning.marked_thinned
+        assert not downsampler.marked_downsampled
 
 
 @pytest.mark.parametrize("cuts", [[], [500], list(range(0, 1000, 7))])
 def test_each_stretch_keeps_its_extremes(cuts):
     scores = np.random.default_rng(0).normal(size=1000)
-    kept, thinning = thinned(samples(1, scores.tolist()), 100, cuts)
-    width = thinning._width
+    kept, downsampler = thinned(samples(1, scores.tolist()), 100, cuts)
+    width = downsampler._width
     for start in range(0, 1000, width):
         bucket = slice(start, start + width)
         assert {start + 1 + scores[bucket].argmin(), start + 1 + scores[bucket].argmax()} <= set(kept.seq.tolist())
 
 
 def test_more_marks_than_there_is_room_for_are_thinned_and_said():
-    kept, thinning = thinned(samples(1, list(range(1000)), set(range(1, 1001))), 100, [])
-    assert thinning.marked_thinned
+    kept, downsampler = thinned(samples(1, list(range(1000)), set(range(1, 1001))), 100, [])
+    assert downsampler.marked_downsampled
     assert len(kept) <= 100

@@ -1,4 +1,4 @@
-"""Grids of the density: the same numbers as in one piece, in little memory, and not computed twice."""
+"""GridCache of the density: the same numbers as in one piece, in little memory, and not computed twice."""
 
 import asyncio
 import time
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.streams.views import grids
-from app.streams.views.grids import Grids
+from app.streams.views.grids import GridCache
 from tests.app.harness import Service, blobs
 
 PATH = "/density/grid?stream=s&x=0&y=1"
@@ -109,9 +109,9 @@ async def test_so_many_are_kept_and_no_more(service: Service) -> None:
     for k in range(grids.MOST_KEPT + 3):
         await service.observe(blobs(40), f"s{k}")
         await service.accepted("GET", f"/density/grid?stream=s{k}&x=0&y=1&size=2")
-    kept: Grids = service.app.state.service.grids
-    assert len(kept._kept) == grids.MOST_KEPT
-    assert "s0" not in kept._kept
+    kept: GridCache = service.app.state.service.grids
+    assert len(kept._cache) == grids.MOST_KEPT
+    assert "s0" not in kept._cache
 
 
 async def test_the_largest_grid_takes_little_memory(service: Service) -> None:

@@ -11,8 +11,7 @@ import pytest
 from app.storage import Position, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.errors import UnknownStream
-from app.streams.views import tail as tailing
-from app.streams.views.tail import Deleted, NewLabels, NewLog, NewModel, News, NewSamples, Quiet, Tail
+from app.streams.views.tail import MOST_ROWS, Deleted, Heartbeat, NewLabels, NewLog, NewModel, NewSamples, Tail, Update
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 
 PATIENCE = 20.0
@@ -20,21 +19,21 @@ PATIENCE = 20.0
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tailing, "PACE_SECONDS", 0.0)
-    monkeypatch.setattr(tailing, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr("app.streams.views.tail.PACE_SECONDS", 0.0)
+    monkeypatch.setattr("app.streams.views.tail.POLL_SECONDS", 0.02)
 
 
-async def watch(service: Service, after: Position | None = None, stream: str = "s") -> AsyncIterator[News]:
+async def watch(service: Service, after: Position | None = None, stream: str = "s") -> AsyncIterator[Update]:
     """Give what a watcher is told from now on; the first step takes the place."""
     tail = Tail(service.registry, service.store, stream)
-    with service.registry.listeners.joined(stream) as bell:
+    with service.registry.subscriptions.subscribe(stream) as subscription:
         await tail.begin(after)
-        async with aclosing(tail.news(bell, lambda: False)) as news:
+        async with aclosing(tail.news(subscription, lambda: False)) as news:
             async for told in news:
                 yield told
 
 
-async def told(news: AsyncIterator[News], kind: type[News]) -> Any:
+async def told(news: AsyncIterator[Update], kind: type[Update]) -> Any:
     """Give the next news of a kind."""
     async with asyncio.timeout(PATIENCE):
         async for one in news:
@@ -58,7 +57,7 @@ async def grow(service: Service, lot: random.Random, batches: int) -> None:
 async def test_cut_off_anywhere_and_resumed_nothing_is_lost_or_told_twice(
     service: Service, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tailing, "QUIET_SECONDS", 0.05)  # so that the end is noticed
+    monkeypatch.setattr("app.streams.views.tail.QUIET_SECONDS", 0.05)  # so that the end is noticed
     lot = random.Random(seed)
     await service.observe(blobs(1))
     growing = asyncio.create_task(grow(service, lot, 60))
@@ -140,8 +139,8 @@ async def test_many_samples_at_once_are_thinned_but_for_the_flagged(service: Ser
         samples = await told(news, NewSamples)
         while samples.position != Position(5050, 0):
             samples = await told(news, NewSamples)
-        assert samples.is_thinned
-        assert len(samples.rows) <= tailing.MOST_ROWS
+        assert samples.is_downsampled
+        assert len(samples.rows) <= MOST_ROWS
         flagged = [seq for seq, flag in zip(answer["seq"], answer["is_anomaly"], strict=True) if flag]
         assert 0 < len(flagged) < 1000
         assert samples.rows.seq[samples.rows.is_anomaly].tolist() == flagged
@@ -171,7 +170,7 @@ async def test_the_end_of_a_stream_ends_its_watchers(service: Service) -> None:
     await told(news, Deleted)
     async with asyncio.timeout(PATIENCE):
         assert [one async for one in news] == []
-    assert len(service.registry.listeners) == 0
+    assert len(service.registry.subscriptions) == 0
 
 
 async def test_a_position_that_the_log_does_not_know_is_said(service: Service) -> None:
@@ -194,7 +193,7 @@ async def test_a_position_older_than_the_log_is_said() -> None:
 
 
 async def test_a_stream_that_another_worker_writes_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tailing, "CHECK_SECONDS", 0.1)
+    monkeypatch.setattr("app.streams.views.tail.CHECK_SECONDS", 0.1)
     store = MemoryStore()
     async with Service(store, worker="writer") as writer, Service(store, worker="reader") as reader:
         await writer.observe(blobs(50))
@@ -231,8 +230,8 @@ async def test_a_store_that_is_down_for_a_while_costs_nothing_but_time() -> None
 
 
 async def test_silence_is_told_now_and_then(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tailing, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr("app.streams.views.tail.QUIET_SECONDS", 0.05)
     await service.observe(blobs(1))
     async with aclosing(watch(service)) as news:
-        await told(news, Quiet)
-        await told(news, Quiet)
+        await told(news, Heartbeat)
+        await told(news, Heartbeat)

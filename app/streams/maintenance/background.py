@@ -1,11 +1,11 @@
-"""Work that goes on beside the requests, from the start of the service to its end."""
+"""Work beside the requests, from the start of the service to its end."""
 
 import asyncio
 from abc import ABC, abstractmethod
 
 
 class Background(ABC):
-    """A task of its own that is started once, and cancelled at the end."""
+    """A task that is started once and cancelled at the end."""
 
     _task: asyncio.Task[None] | None = None
 

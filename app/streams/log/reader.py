@@ -10,12 +10,12 @@ from app.storage import Entry, Store
 from app.streams.log.events import BatchEvent, read_event, read_records
 from app.streams.log.explanations import Explained
 from app.streams.log.pages import batches_holding
-from app.streams.open.slices import slices
+from app.streams.slices import slices
 from core import Records
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class LogReader:
     """One stream's records by seq and by client id."""
 
     store: Store
@@ -27,14 +27,14 @@ class Ledger:
         found = await self.store.find_ids(self.stream, wanted) if wanted else {}
         return {client_id: seq for client_id, seq in found.items() if seq >= oldest_seq}
 
-    async def first_records(self, seqs: Iterable[int]) -> dict[int, Records]:
+    async def original_records(self, seqs: Iterable[int]) -> dict[int, Records]:
         """Give the records as they were when the samples were observed; those trimmed are left out."""
         found: dict[int, Records] = {}
         async for entries, wanted in batches_holding(self.store, self.stream, seqs):
             found |= records_in(entries, wanted)
         return found
 
-    async def first_explanations(self, seqs: Iterable[int]) -> dict[int, Explained]:
+    async def original_explanations(self, seqs: Iterable[int]) -> dict[int, Explained]:
         """Give what was said of flagged samples when they were observed, for all batches that hold these seqs."""
         found: dict[int, Explained] = {}
         async for entries, _ in batches_holding(self.store, self.stream, seqs):
@@ -53,7 +53,7 @@ class Ledger:
         found: dict[int, Records] = {}
         async for part in slices(len(seqs)):
             found.update((seq, read_records(labelled[seq])) for seq in seqs[part])
-        return found | await self.first_records(seq for seq in wanted if seq not in found)
+        return found | await self.original_records(seq for seq in wanted if seq not in found)
 
 
 def records_in(entries: Sequence[Entry], seqs: Sequence[int]) -> dict[int, Records]:

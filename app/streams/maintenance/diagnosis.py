@@ -7,7 +7,7 @@ import msgspec
 from app.storage import Position, Remains, Snapshot, Store, StoreCorrupt
 from app.streams.errors import UnknownStream
 from app.streams.log.events import UnreadableEvent
-from app.streams.maintenance.starts import beginnings
+from app.streams.open.recovery import recovery_points
 from app.streams.open.replay import Difference, replay
 from app.streams.open.state import StreamState
 from core import InvalidSnapshot
@@ -23,7 +23,7 @@ class Finding(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class Run:
+class ReplayRun:
     """A replay from a state that could be read; the state is as far as it came."""
 
     state: StreamState
@@ -33,12 +33,12 @@ class Run:
 
 
 @dataclass(slots=True)
-class Survey:
+class Diagnosis:
     """What was found of a stream, and the replay that came farthest; is_damaged asks for a repair."""
 
     remains: Remains
     findings: list[Finding] = field(default_factory=list)
-    best: Run | None = None
+    best: ReplayRun | None = None
     is_damaged: bool = False
 
     @property
@@ -46,7 +46,7 @@ class Survey:
         """Tell whether a repair would lose nothing."""
         return self.best is not None and self.best.fault is None and not self.remains.faults
 
-    def note(self, kind: str, text: str, *, is_damage: bool = True) -> None:
+    def add(self, kind: str, text: str, *, is_damage: bool = True) -> None:
         """Add a finding."""
         self.findings.append(Finding(kind, text))
         self.is_damaged |= is_damage
@@ -58,14 +58,14 @@ class Survey:
         try:
             return StreamState.from_bytes(snapshot.body, snapshot.position)
         except InvalidSnapshot as error:
-            self.note(kind, f"the {name} at {snapshot.position} cannot be read: {error.reason}")
+            self.add(kind, f"the {name} at {snapshot.position} cannot be read: {error.reason}")
             return None
 
 
-async def survey(store: Store, stream: str) -> Survey:
+async def diagnose(store: Store, stream: str) -> Diagnosis:
     """Look through a stream that may be changing meanwhile; UnknownStream if there is nothing of it."""
     for _ in range(ATTEMPTS):
-        found = await look_through(store, stream)
+        found = await diagnose_once(store, stream)
         if not found.findings or positions(found.remains) == positions(await store.inspect(stream)):
             break  # what is missing was not merely trimmed
     return found
@@ -76,32 +76,32 @@ def positions(remains: Remains | None) -> object:
     return remains and [snapshot and snapshot.position for snapshot in (remains.snapshot, remains.base)]
 
 
-async def look_through(store: Store, stream: str) -> Survey:
+async def diagnose_once(store: Store, stream: str) -> Diagnosis:
     """Read both snapshots, and replay the log from the earliest state that can be had."""
     remains = await store.inspect(stream)
     if remains is None:
         raise UnknownStream(stream)
-    found = Survey(remains)
+    found = Diagnosis(remains)
     for fault in remains.faults:
-        found.note("store_damaged", fault)
+        found.add("store_damaged", fault)
     if remains.snapshot is None:
-        found.note("snapshot_missing", "the snapshot is missing")
+        found.add("snapshot_missing", "the snapshot is missing")
     newest = found.read(remains.snapshot, "snapshot_unreadable", "snapshot")
     found.read(remains.base, "older_snapshot_unreadable", "older snapshot")
     await replay_all(store, stream, found, newest)
     if found.best is not None:
-        note_differences(found, found.best.differences)
+        add_differences(found, found.best.differences)
     if newest is not None:
-        note_marks(found, newest)
+        add_unaccepted(found, newest)
     return found
 
 
-async def replay_all(store: Store, stream: str, found: Survey, newest: StreamState | None) -> None:
+async def replay_all(store: Store, stream: str, found: Diagnosis, newest: StreamState | None) -> None:
     """Replay from one state after the other until the head is reached."""
     head = found.remains.head
     if head is None:
         return
-    starts = await beginnings(store, stream, found.remains)
+    starts = await recovery_points(store, stream, found.remains)
     for start in [*starts, *([] if newest is None else [newest])]:
         at = start.position
         run = await replay_from(store, stream, start, None if start is newest else newest, head, found)
@@ -109,18 +109,18 @@ async def replay_all(store: Store, stream: str, found: Survey, newest: StreamSta
             found.best = run
         if run.fault is None:
             return
-        found.note("log_damaged", f"from {at} on: {run.fault}")
+        found.add("log_damaged", f"from {at} on: {run.fault}")
 
 
 async def replay_from(
-    store: Store, stream: str, start: StreamState, newest: StreamState | None, head: Position, found: Survey
-) -> Run:
+    store: Store, stream: str, start: StreamState, newest: StreamState | None, head: Position, found: Diagnosis
+) -> ReplayRun:
     """Replay from a state; on the way, compare with the newest snapshot."""
-    run, n_seen = Run(start), start.detector.n_seen
+    run, n_seen = ReplayRun(start), start.detector.n_seen
     try:
         if newest is not None and start.position <= newest.position:
             await replay(store, stream, start, newest.position, run.differences.append)
-            note_other_state(found, run, newest)
+            compare_state(found, run, newest)
         await replay(store, stream, start, head, run.differences.append)
     except StoreCorrupt as error:
         run.fault = error.gap
@@ -130,29 +130,29 @@ async def replay_from(
     return run
 
 
-def note_other_state(found: Survey, run: Run, newest: StreamState) -> None:
+def compare_state(found: Diagnosis, run: ReplayRun, newest: StreamState) -> None:
     """Say if the snapshot is not what the log gives; samples of another version are told by their scores."""
     is_other = run.state.position != newest.position or run.state.detector.to_bytes() != newest.detector.to_bytes()
     if is_other and not any(difference.reason == "version" for difference in run.differences):
-        found.note("state_differs", f"the snapshot at {newest.position} is not the state that the log gives")
+        found.add("state_differs", f"the snapshot at {newest.position} is not the state that the log gives")
 
 
-def note_differences(found: Survey, differences: list[Difference]) -> None:
+def add_differences(found: Diagnosis, differences: list[Difference]) -> None:
     """Say which samples did not get their scores again."""
     if differences:
         count = sum(len(difference.logged) for difference in differences)
         last = int(differences[-1].logged.seq[-1])
         text = f"{count} samples replay differently, up to {last}: {differences[0]}"
-        found.note("replay_differs", text, is_damage=False)
+        found.add("replay_differs", text, is_damage=False)
 
 
-def note_marks(found: Survey, newest: StreamState) -> None:
+def add_unaccepted(found: Diagnosis, newest: StreamState) -> None:
     """Say what nobody has accepted yet."""
     mismatches, rebuilt = newest.replay_mismatches, newest.rebuilt
     if mismatches:
         count = mismatches.version + mismatches.other
         text = f"{count} samples, {mismatches.first_seq} to {mismatches.last_seq}, replayed differently before"
-        found.note("not_accepted", f"{text}, and nobody has accepted it", is_damage=False)
+        found.add("not_accepted", f"{text}, and nobody has accepted it", is_damage=False)
     if rebuilt is not None:
         text = f"the stream was rebuilt, and nobody has accepted it: {rebuilt.reason}"
-        found.note("not_accepted", text, is_damage=False)
+        found.add("not_accepted", text, is_damage=False)

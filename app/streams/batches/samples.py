@@ -13,6 +13,7 @@ from app.streams.faults import MOST_ITEMS, Fault, Faults
 from core import KINDS, MAX_FEATURES, DetectorConfig, Feature
 
 Matrix = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
 Value = float | None
 ArrayRow = Sequence[Value]
 NamedRow = Mapping[str, Value]

@@ -1,4 +1,4 @@
-"""What stays visible on a stream until somebody accepts it, or until it begins anew."""
+"""What happened to a stream, shown until an operator accepts it or the stream begins anew."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Mismatches(msgspec.Struct):
-    """Samples that a replay of the log scored otherwise: logged by another version or not; which, and since when."""
+    """Samples that a replay scored otherwise than the log says: how many, by the build that logged them; since when."""
 
     version: int = 0
     other: int = 0
@@ -26,7 +26,7 @@ class Mismatches(msgspec.Struct):
 
 
 class Rebuilt(msgspec.Struct):
-    """A state that was rebuilt since the snapshot was lost: when and why, and which samples are lost, if any are."""
+    """A state that was rebuilt because the snapshot was lost: when, why, and which samples are lost, if any."""
 
     at: float
     reason: str

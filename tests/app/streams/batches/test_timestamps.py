@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.streams.changes.timestamps import EARLIEST, checked_times
+from app.streams.batches.timestamps import EARLIEST, checked_times
 from app.streams.errors import InvalidTimestamps
 from tests.app.harness import NOW
 

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from app.streams.batches.samples import Rows
 from app.streams.errors import InvalidTimestamps
 from app.streams.faults import Fault
 
@@ -11,7 +12,6 @@ SETTING = "ITAN_TIMESTAMP_ALLOWANCE_SECONDS"
 UNITS = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 
 Times = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.intp]
 
 
 def checked_times(

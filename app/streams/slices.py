@@ -57,12 +57,12 @@ async def feedback_slices(detector: Detector, records: Records, labels: Sequence
     )
 
 
-def at_rest(detector: Detector, n: int, first: int) -> Detector:
+def isolated(detector: Detector, n: int, first: int) -> Detector:
     """Give a detector that stays as it is for n items: a copy if they take more than a first slice of this size."""
-    return detector if n <= first else copied(detector)
+    return detector if n <= first else copy_of(detector)
 
 
-def copied(detector: Detector) -> Detector:
+def copy_of(detector: Detector) -> Detector:
     """Copy a detector, also one whose state could not be read back."""
     try:
         return Detector.from_bytes(detector.to_bytes())

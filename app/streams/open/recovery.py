@@ -7,7 +7,7 @@ from app.streams.open.state import StreamState, new_state
 from core import Detector, DetectorConfig, InvalidConfig, InvalidSnapshot, readable_metas
 
 
-async def beginnings(store: Store, stream: str, remains: Remains) -> list[StreamState]:
+async def recovery_points(store: Store, stream: str, remains: Remains) -> list[StreamState]:
     """Give the older snapshot, if it can be read, and the state before the first sample, if the log goes back to it."""
     found: list[StreamState] = []
     if remains.base is not None and (base := read_or_none(remains.base)) is not None:
