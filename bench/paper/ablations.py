@@ -25,10 +25,10 @@ from bench.protocol import log_loss, prequential
 from bench.tables import Cell, Column, Table, versions
 from core import Detector, DetectorConfig, Records
 from core.arrays import BoolArray, FloatArray, IntArray
-from core.density import model as density
+from core.density import model
+from core.density.model import DensityModel
 from core.density.round import Round
-from core.families import Gaussian, student_nodes
-from core.families import marginal_likelihood as evidence
+from core.families import Gaussian, marginal_likelihood, student_nodes
 from core.families.gaussian_nodes import GaussianNodes
 from core.families.marginal_likelihood import Expectation
 from core.growth.evidence.priors import Priors
@@ -70,7 +70,7 @@ def map_gaussians(self: Gaussian, *, predictive: bool) -> GaussianNodes:  # noqa
     return GaussianNodes(self.n_features)
 
 
-def weights_last(self: density.DensityModel) -> None:
+def weights_last(self: DensityModel) -> None:
     """A round of one sample that moves the weights by the densities after it was learned."""
     batch, self._round = self._round.samples, Round()
     if batch is None:
@@ -92,19 +92,19 @@ def without_correlations(self: Priors, parent: IntArray, variance: FloatArray) -
 
 LETTER_RATIO: Patch = (TwoMeans, "most_separated", most_separated_by_the_letter)
 LETTER_OFFSET: Patch = (TwoMeans, "hyperplane", hyperplane_by_the_letter)
-LETTER_ORDER: Patch = (density.DensityModel, "end_round", weights_last)
+LETTER_ORDER: Patch = (DensityModel, "end_round", weights_last)
 FIXED_RATE: Patch = (ExponentiatedGradient, "_rate", lambda _: 0.1)
 NO_RATIO_CAP: Patch = (exponentiated_gradient, "RATIO_CAP", np.inf)
 GAUSSIANS: Patch = (Gaussian, "nodes", map_gaussians)
 NO_CAP: Patch = (student_nodes, "MOST_FREEDOM", 1e6)
-NOT_DRAWN_IN: Patch = (density, "REACH", 1e12)
+NOT_DRAWN_IN: Patch = (model, "REACH", 1e12)
 NO_FLOOR: list[Patch] = [(nodes, "VARIANCE_FLOOR", 0.0)]
 UNCORRELATED: Patch = (Priors, "expected", without_correlations)
 
 
 def strength(value: float) -> Patch:
     """One strength of the prior for every node, in place of the best of nine."""
-    return (evidence, "STRENGTHS", np.array([value]))
+    return (marginal_likelihood, "STRENGTHS", np.array([value]))
 
 
 DEVIATIONS: list[tuple[str, dict[str, Any], list[Patch]]] = [
@@ -180,7 +180,7 @@ def measured(streams: Sequence[Stream], experiment: str, config: dict[str, Any])
 
 def round_by_round(config: DetectorConfig, X: FloatArray, anomalous: BoolArray) -> FloatArray:
     """The scores that a Detector gives one by one when it learns normals only, a round at a time: so it is faster."""
-    model = density.DensityModel(config)
+    learner = DensityModel(config)
     scaling = given(config)
     assert isinstance(scaling, Scaling)
     X = scaling.apply(X)
@@ -188,11 +188,11 @@ def round_by_round(config: DetectorConfig, X: FloatArray, anomalous: BoolArray) 
     t = 0
     while t < len(X):
         normals = np.flatnonzero(~anomalous[t:])
-        rows = slice(t, t + normals[model.room - 1] + 1 if len(normals) >= model.room else len(X))
-        batch = model.evaluate(X[rows], np.full(rows.stop - rows.start, np.nan))
-        scores[rows] = -model.mixture.log_p(batch.log_density)
+        rows = slice(t, t + normals[learner.room - 1] + 1 if len(normals) >= learner.room else len(X))
+        batch = learner.evaluate(X[rows], np.full(rows.stop - rows.start, np.nan))
+        scores[rows] = -learner.mixture.log_p(batch.log_density)
         if not anomalous[rows].all():
-            model.learn(batch.rows(~anomalous[rows]))
+            learner.learn(batch.rows(~anomalous[rows]))
         t = rows.stop
     return scores
 
