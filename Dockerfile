@@ -8,7 +8,7 @@ ENV UV_COMPILE_BYTECODE=1 \
 RUN pip install --no-cache-dir uv==0.13.9
 
 WORKDIR /src
-# the packages first, pinned by pyproject.toml: a change of the code alone finds them in the layer cache
+# first the packages, pinned by pyproject.toml: a change of the code alone leaves this layer in the cache
 COPY pyproject.toml README.md LICENSE ./
 RUN uv sync --no-cache --no-default-groups --no-install-project
 
@@ -23,7 +23,7 @@ FROM python:3.11.13-slim-bookworm
 RUN install -d -o 10001 -g 10001 /data
 COPY --from=build /opt/itan /opt/itan
 
-# listening beyond loopback needs ITAN_API_KEYS, or ITAN_ALLOW_OPEN=true where nobody unknown can reach the port
+# to listen beyond loopback, set ITAN_API_KEYS, or ITAN_ALLOW_OPEN=true if no stranger can reach the port
 ENV PATH=/opt/itan/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \

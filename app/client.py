@@ -298,7 +298,7 @@ def _finite(samples: Samples) -> Sequence[Sample]:
     for row, sample in enumerate(samples):
         values = sample.values() if isinstance(sample, Mapping) else sample
         if any(isinstance(value, float) and math.isinf(value) for value in values):
-            raise ValueError(f"row {row} holds an infinity, which JSON cannot carry")
+            raise ValueError(f"row {row} holds an infinity, which JSON does not have")
     return samples
 
 

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from app.streams.maintenance.copies import Source
 
 T = TypeVar("T")
-Store = Annotated[str, typer.Option(envvar="ITAN_STORE", help="The store's URL, as for itan serve.")]
+Store = Annotated[str, typer.Option(envvar="ITAN_STORE", help="URL of the store, as for itan serve.")]
 DEFAULT_STORE = "sqlite:///itan.db"
 
 
 def backup(
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="New file, or a folder to put one into.")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="A new file, or a folder in which to make one.")],
     store: Store = DEFAULT_STORE,
 ) -> None:
-    """Copy all streams of a store into a file, also while services use it."""
+    """Copy all streams of a store into a file, even while services use it."""
     began = time.monotonic()
     if target.is_dir():
         target /= f"itan-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.backup"
@@ -40,13 +40,13 @@ def restore(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A backup, or the file of an SQLite store.")],
     store: Store = DEFAULT_STORE,
     *,
-    replace: Annotated[bool, typer.Option("--replace", help="Delete first what the store has and SOURCE not.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Verify SOURCE and say what would be done.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="First delete streams that are not in SOURCE.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Verify SOURCE, and only say what would be done.")] = False,
     incomplete: Annotated[
-        bool, typer.Option("--incomplete", help="Take an SQLite store without its -wal: its last part is lost.")
+        bool, typer.Option("--incomplete", help="Accept an SQLite store without its -wal: the last writes are lost.")
     ] = False,
 ) -> None:
-    """Copy all streams of a backup into an empty store; one that was cut short goes on where it was."""
+    """Copy all streams of a backup into an empty store; after an interruption it continues where it stopped."""
     began = time.monotonic()
     tally = run(put_back(source, store, is_forced=replace, is_trial=dry_run, is_incomplete=incomplete))
     if tally is not None:
@@ -106,7 +106,7 @@ async def show(source: Path, reader: "SqliteReader", plan: "Plan") -> None:
     for what, names in (("restore", plan.to_copy), ("keep", plan.present), ("delete", plan.in_the_way)):
         for name in sorted(names):
             print(what, name, await described(reader, name) if what != "delete" else "")
-    print(f"{source} is whole: {len(plan.to_copy)} streams to restore, {len(plan.present)} are there already")
+    print(f"{source} is whole: {len(plan.to_copy)} streams to restore, {len(plan.present)} exist already")
     if plan.in_the_way:
         print(in_the_way(plan))
 
@@ -123,7 +123,7 @@ def in_the_way(plan: "Plan") -> str:
     """Say why a store cannot take a backup as it is."""
     names = sorted(plan.in_the_way)
     shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    return f"the store has {len(names)} streams that are not as in the backup ({shown}): --replace deletes them"
+    return f"the store has {len(names)} streams that differ from the backup ({shown}): --replace deletes them"
 
 
 def counted(tally: "Tally") -> str:

@@ -19,7 +19,7 @@ bench = typer.Typer(help="Run the benchmarks; every run is seeded.", no_args_is_
 
 
 class VehicleScaling(StrEnum):
-    """What is done to experiment 3's features."""
+    """How the features of experiment 3 are scaled."""
 
     ZSCORE = "zscore"
     MINMAX = "minmax"
@@ -27,12 +27,12 @@ class VehicleScaling(StrEnum):
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Small and soon done, for tests of the benchmark itself.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Run only a small part, to test the benchmark itself.")]
 
 
 @bench.callback()
 def single_threaded() -> None:
-    """Keep the linear algebra to one thread, as `itan serve` does; read once, when numpy is imported."""
+    """Limit the linear algebra to one thread, as `itan serve` does; numpy reads this once, at its import."""
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
 
@@ -41,10 +41,12 @@ def single_threaded() -> None:
 def paper(
     as_json: AsJson = False,
     quick: Quick = False,
-    scaling: Annotated[VehicleScaling, typer.Option(help="Of experiment 3's features.")] = VehicleScaling.ZSCORE,
+    scaling: Annotated[
+        VehicleScaling, typer.Option(help="Scaling of the features of experiment 3.")
+    ] = VehicleScaling.ZSCORE,
     figures: Annotated[Path | None, typer.Option(help="Draw the figures into this folder (PNG).")] = None,
 ) -> None:
-    """Run the paper's experiments, its opponents beside ours, and print its figures beside those of this run."""
+    """Run the paper's experiments with its opponents, and print its figures beside those of this run."""
     if figures and find_spec("matplotlib") is None:
         raise fail("--figures needs matplotlib: uv run --extra plot itan bench paper ...", MISUSED)
     from bench.paper.experiments import run_experiments
@@ -71,10 +73,12 @@ def peers(
         Path | None,
         typer.Option(help="Folder of .csv(.gz) streams with a column `label`.", exists=True, file_okay=False),
     ] = None,
-    rows: Annotated[int, typer.Option(min=100, help="Most rows of a stream.")] = 2500,
-    budget_seconds: Annotated[float, typer.Option(min=0.1, help="CPU that a detector may spend on a stream.")] = 30.0,
+    rows: Annotated[int, typer.Option(min=100, help="Most rows of each stream.")] = 2500,
+    budget_seconds: Annotated[
+        float, typer.Option(min=0.1, help="CPU time that a detector may spend on a stream.")
+    ] = 30.0,
 ) -> None:
-    """Run today's streaming detectors beside ours on experiments 1 and 2 and on a folder of labelled files."""
+    """Run today's streaming detectors beside ours, on experiments 1 and 2 and on a folder of labelled files."""
     from bench.peers.run import QUICK_ROWS, compare, tables_of
 
     results = list(compare(data, rows=QUICK_ROWS if quick else rows, budget_seconds=budget_seconds))
@@ -89,15 +93,15 @@ def peers(
 @bench.command()
 def everyday(
     only: Annotated[
-        list[str] | None, typer.Option(help="Only this situation; may be given more than once.", show_default=False)
+        list[str] | None, typer.Option(help="Run only this situation; can be repeated.", show_default=False)
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many streams of each situation.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of streams of each situation.")] = 3,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first stream.")] = 0,
-    peers: Annotated[bool, typer.Option(help="Run the peers too.")] = True,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 1,
+    peers: Annotated[bool, typer.Option(help="Also run the peers.")] = True,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes that share the work.")] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Run situations of every day in raw units: recall, false alarms, storms, delay and cost, beside simple peers."""
+    """Run everyday situations in raw units: recall, false alarms, storms, delay and cost, beside simple peers."""
     from bench.everyday.run import run, table_of
     from bench.everyday.situation import SITUATIONS
 
@@ -117,7 +121,7 @@ def nab(
     as_json: AsJson = False,
     quick: Quick = False,
 ) -> None:
-    """Run the Numenta Anomaly Benchmark on our detector, and check the scorer on the published results."""
+    """Run the Numenta Anomaly Benchmark, and check the scorer against the published results."""
     from bench.nab.run import run
 
     try:
@@ -130,7 +134,7 @@ def nab(
 
 @bench.command()
 def speed(as_json: AsJson = False, quick: Quick = False) -> None:
-    """Measure the CPU per sample of our profiles and of river's HalfSpaceTrees, one by one and in batches."""
+    """Measure the CPU of a sample by our profiles and by river's HalfSpaceTrees, one by one and in batches."""
     from bench.speed import measure
 
     table = measure(rounds=1, training=200, singles=50, batch=200) if quick else measure()
@@ -140,7 +144,7 @@ def speed(as_json: AsJson = False, quick: Quick = False) -> None:
 
 @bench.command()
 def http(as_json: AsJson = False, quick: Quick = False) -> None:
-    """Measure the CPU of a server per request: /observe on each store, beside a bare FastAPI echo."""
+    """Measure the CPU of a request: /observe on each store, beside a bare FastAPI echo."""
     from bench.http import measure
 
     table = measure(turns=1, training=100, requests=20) if quick else measure()
@@ -151,16 +155,16 @@ def http(as_json: AsJson = False, quick: Quick = False) -> None:
 @bench.command()
 def hostile(
     only: Annotated[
-        list[str] | None, typer.Option(help="Only this load; may be given more than once.", show_default=False)
+        list[str] | None, typer.Option(help="Run only this load; can be repeated.", show_default=False)
     ] = None,
     before: Annotated[
         Path | None,
-        typer.Option(help="Checkout of another version, run beside this one.", exists=True, file_okay=False),
+        typer.Option(help="Checkout of another version to run beside this one.", exists=True, file_okay=False),
     ] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="How long each load runs.")] = 5.0,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how long small requests wait while hostile clients do their worst."""
+    """Measure how long small requests wait beside hostile clients."""
     from bench.hostile.loads import LOADS
     from bench.hostile.run import measure, together
 
@@ -176,7 +180,7 @@ def hostile(
 
 
 def _show(tables: "Iterable[Table]", as_json: bool) -> None:
-    """Print tables as soon as they are there, unless they are to be one JSON document."""
+    """Print each table at once, unless the output is one JSON document."""
     if not as_json:
         for table in tables:
             print(table.to_markdown(), flush=True)

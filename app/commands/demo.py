@@ -22,9 +22,9 @@ def demo(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the stream.")] = 0,
 ) -> None:
-    """Start a service, feed it a made-up stream that drifts, and say where to look.
+    """Start a service with a made-up stream that drifts, and print its address.
 
-    A pump station of four sensors: three regimes, a slow drift, and now and then a leak, or values that do not go
+    A pump station with four sensors: three regimes, a slow drift, and now and then a leak, or values that do not go
     together. Some labels come late; the others are for you to give. Ctrl-C ends it all.
     """
     from app.demo.feeding import Feeder, feed_live, feed_past

@@ -27,7 +27,7 @@ def _rows(text: str) -> list[Any]:
     try:
         rows = json.loads(text)
     except ValueError as error:
-        raise fail(f"--points is no JSON: {error}", MISUSED) from None
+        raise fail(f"--points is not JSON: {error}", MISUSED) from None
     if not isinstance(rows, list) or not all(isinstance(row, list | dict) for row in rows):
         raise fail("--points must be a list of rows, such as '[[0.5, null]]'", MISUSED)
     return rows

@@ -21,14 +21,14 @@ def new(
     scopes: Annotated[str, typer.Option(help="read, observe, label, metrics, admin, joined by +.")],
     streams: Annotated[str, typer.Option(help="One stream id, or a prefix followed by *.")] = "*",
     max_streams: Annotated[
-        int | None, typer.Option(help="Create no stream where so many with its prefix exist; 0: create none.")
+        int | None, typer.Option(help="Create no stream once this many with its prefix exist; 0: create none.")
     ] = None,
-    max_bytes: Annotated[int | None, typer.Option(help="Keep so many bytes of the streams with its prefix.")] = None,
-    max_watchers: Annotated[int | None, typer.Option(help="Event streams at once.")] = None,
+    max_bytes: Annotated[int | None, typer.Option(help="Most bytes that its streams may take in the store.")] = None,
+    max_watchers: Annotated[int | None, typer.Option(help="Most event streams at once.")] = None,
     requests: Annotated[str | None, typer.Option(help="Most requests, such as 50/second.")] = None,
     samples: Annotated[str | None, typer.Option(help="Most samples and points, such as 60000/minute.")] = None,
 ) -> None:
-    """Print a new key on stderr, this once, and its line for the file of ITAN_API_KEYS_FILE on stdout."""
+    """Print a new key on stderr, only this once, and its line for the file of ITAN_API_KEYS_FILE on stdout."""
     import msgspec
 
     from app.security.errors import InvalidKeys
@@ -55,12 +55,12 @@ def new(
     except InvalidKeys as error:
         raise fail(str(error), MISUSED) from None
     print(text.decode())
-    print(f"the key, which is shown this once: {key}", file=sys.stderr)
+    print(f"the key, shown only this once: {key}", file=sys.stderr)
 
 
 @keys.command()
 def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="File of keys.")]) -> None:
-    """Say whether the service could read a file of keys."""
+    """Check whether the service could read a file of keys."""
     from app.security import InvalidKeys, KeyFile
 
     try:

@@ -12,20 +12,20 @@ from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, fail
 
 def label(
     stream: Stream,
-    seq: Annotated[int | None, typer.Option(help="The sample by its number.", show_default=False)] = None,
-    id_: Annotated[str | None, typer.Option("--id", help="The sample by its own id.", show_default=False)] = None,
-    anomaly: Annotated[bool, typer.Option("--anomaly", help="It was anomalous.")] = False,
-    normal: Annotated[bool, typer.Option("--normal", help="It was normal.")] = False,
-    withdraw: Annotated[bool, typer.Option("--withdraw", help="Take back its label.")] = False,
+    seq: Annotated[int | None, typer.Option(help="Sequence number of the sample.", show_default=False)] = None,
+    id_: Annotated[str | None, typer.Option("--id", help="Id of the sample.", show_default=False)] = None,
+    anomaly: Annotated[bool, typer.Option("--anomaly", help="The sample was anomalous.")] = False,
+    normal: Annotated[bool, typer.Option("--normal", help="The sample was normal.")] = False,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw its label.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")] = False,
     url: Url = DEFAULT_URL,
     key: Key = None,
 ) -> None:
     """Label one sample and print the service's answer as JSON."""
     if (seq is None) == (id_ is None):
-        raise fail("name the sample by either --seq or --id", MISUSED)
+        raise fail("name the sample by --seq or by --id", MISUSED)
     if anomaly + normal + withdraw != 1:
-        raise fail("say one of --anomaly, --normal and --withdraw", MISUSED)
+        raise fail("give one of --anomaly, --normal and --withdraw", MISUSED)
     which = {"seq": seq} if id_ is None else {"id": id_}
     verdict = None if withdraw else anomaly
     with one_line_errors(), Client(url, key) as client:

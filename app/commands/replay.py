@@ -28,24 +28,27 @@ def replay(
     ] = None,
     label_delay: Annotated[int, typer.Option(min=0, help="Samples between a sample and its label.")] = 100,
     label_group: Annotated[
-        int, typer.Option(min=1, help="Send labels so many at a time, the first of them late: faster, not exact.")
+        int, typer.Option(min=1, help="Send this many labels at a time, the first of them late: faster, but not exact.")
     ] = 1,
-    label_rate: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the labels that is revealed.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the choice which labels are revealed.")] = 0,
-    final_labels: Annotated[bool, typer.Option(help="Send the labels that are not due yet at the end.")] = True,
+    label_rate: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the labels that is sent.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the choice of the labels that are sent.")] = 0,
+    final_labels: Annotated[bool, typer.Option(help="At the end, send the labels that are not due yet.")] = True,
     columns: Annotated[
-        str, typer.Option(help="Feature columns, comma separated.", show_default="all numeric ones")
+        str, typer.Option(help="Feature columns, comma-separated.", show_default="all numeric ones")
     ] = "",
-    drop: Annotated[str, typer.Option(help="Columns to leave out, comma separated.")] = "",
-    timestamp_column: Annotated[str | None, typer.Option(help="Epoch seconds or RFC 3339.", show_default=False)] = None,
-    id_column: Annotated[str | None, typer.Option(help="Ids of the samples.", show_default=False)] = None,
+    drop: Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")] = "",
+    timestamp_column: Annotated[
+        str | None, typer.Option(help="Column of timestamps: epoch seconds or RFC 3339.", show_default=False)
+    ] = None,
+    id_column: Annotated[str | None, typer.Option(help="Column of sample ids.", show_default=False)] = None,
     batch_size: Annotated[
-        int, typer.Option(min=1, help="Most samples in a request; a label that falls due ends it.")
+        int, typer.Option(min=1, help="Most samples in a request; a label that is due ends the batch.")
     ] = 100,
     first: Annotated[int, typer.Option("--from", min=0, help="Rows to skip at the start.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, help="Most samples to send.", show_default=False)] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where the stream is, which this file alone feeds.")
+        bool,
+        typer.Option("--resume", help="Continue after the newest sample of the stream, if only this file feeds it."),
     ] = False,
     config: Annotated[
         str | None, typer.Option(help="Create the stream first, with this config (JSON).", show_default=False)
@@ -53,20 +56,22 @@ def replay(
     url: Url = DEFAULT_URL,
     key: Key = None,
     retry_seconds: Annotated[
-        float, typer.Option(min=0, help="With ids: how long to retry a 503 that says when.")
+        float, typer.Option(min=0, help="If there are ids: how long to retry after a 503 with Retry-After.")
     ] = 0.0,
-    local: Annotated[bool, typer.Option("--local", help="Start a service for this and stop it at the end.")] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="Start a service for this replay, and stop it at the end.")
+    ] = False,
     store: Annotated[str | None, typer.Option(help="Store of the --local service.", show_default="thrown away")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     scores: Annotated[Path | None, typer.Option(help="Write seq, score, threshold, flag, label as CSV.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw scores, threshold, flags and labels (PNG).")] = None,
 ) -> None:
-    """Send a labelled file to a stream, its labels late, and report.
+    """Send a labelled file to a stream, the labels late, and report the results.
 
-    Every numeric column that has no other part is a feature, but for those of --drop; the report names them.
+    Every numeric column that has no other role is a feature, except those of --drop; the report names them.
 
-    The label of sample t goes out after sample t + delay and before the next, so batches end where a label falls due.
-    Ctrl-C stops after the request under way, with a report of what was sent.
+    The label of sample t is sent after sample t + delay and before the next, so a batch ends when a label is due.
+    Ctrl-C stops after the current request, and reports what was sent.
     """
     from app.replay.feed import Plan
     from app.replay.local import local_service
@@ -75,7 +80,7 @@ def replay(
     from app.replay.run import Start, run_replay
 
     if store and not local:
-        raise fail("--store goes with --local; a running service has its own", MISUSED)
+        raise fail("--store needs --local: a running service has its own store", MISUSED)
     _refuse_absent_folders(scores, plot)
     if plot and find_spec("matplotlib") is None:
         raise fail("--plot needs matplotlib: uv run --extra plot itan replay ...", MISUSED)
@@ -112,7 +117,7 @@ def _config(text: str | None) -> dict[str, Any] | None:
     try:
         config = json.loads(text)
     except ValueError as error:
-        raise fail(f"--config is no JSON: {error}", MISUSED) from None
+        raise fail(f"--config is not JSON: {error}", MISUSED) from None
     if not isinstance(config, dict):
         raise fail("--config must be a JSON object", MISUSED)
     return config

@@ -32,7 +32,9 @@ def serve(
     host: Annotated[
         str | None, typer.Option(help="Address to listen on.", show_default="ITAN_HOST or 127.0.0.1")
     ] = None,
-    port: Annotated[int | None, typer.Option(help="0 picks a free one.", show_default="ITAN_PORT or 8000")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on; 0 takes a free one.", show_default="ITAN_PORT or 8000")
+    ] = None,
     store: Annotated[
         str | None,
         typer.Option(
@@ -41,10 +43,10 @@ def serve(
         ),
     ] = None,
     log_level: Annotated[
-        LogLevel | None, typer.Option(help="How much to say.", show_default="ITAN_LOG_LEVEL or info")
+        LogLevel | None, typer.Option(help="How much to log.", show_default="ITAN_LOG_LEVEL or info")
     ] = None,
 ) -> None:
-    """Serve over HTTP until stopped. Flags win over ITAN_ settings of the environment."""
+    """Serve over HTTP until stopped. Flags override the ITAN_ settings of the environment."""
     # SIGTERM is an ordinary end, so it exits with 0: uvicorn raises it again after its clean shutdown
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     _limit_threads()

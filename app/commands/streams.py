@@ -19,7 +19,7 @@ PATIENCE_SECONDS = 1800.0
 
 Name = Annotated[str, typer.Argument(metavar="STREAM", help="Id of the stream.")]
 Which = Annotated[str, typer.Argument(metavar="STREAM|all", help="Id of the stream, or all.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Sure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 streams = typer.Typer(
@@ -44,7 +44,7 @@ def show(stream: Name, url: Url = DEFAULT_URL, key: Key = None) -> None:
 
 @streams.command()
 def delete(stream: Name, yes: Sure = False, url: Url = DEFAULT_URL, key: Key = None) -> None:
-    """Delete a stream with all that it has learned."""
+    """Delete a stream and all that it has learned."""
     _confirm(yes, f"Delete stream {stream} and all that it has learned?")
     with one_line_errors(), Client(url, key) as client:
         client.delete(stream)
@@ -52,14 +52,14 @@ def delete(stream: Name, yes: Sure = False, url: Url = DEFAULT_URL, key: Key = N
 
 @streams.command()
 def prune(
-    idle: Annotated[str, typer.Option(help="How long a stream must be silent: 90s, 15m, 12h, 30d.")],
-    prefix: Annotated[str, typer.Option(help="Only streams whose ids begin like this.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print which.")] = False,
+    idle: Annotated[str, typer.Option(help="How long a stream must have been silent: 90s, 15m, 12h, 30d.")],
+    prefix: Annotated[str, typer.Option(help="Only streams whose ids begin with this.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the ids.")] = False,
     yes: Sure = False,
     url: Url = DEFAULT_URL,
     key: Key = None,
 ) -> None:
-    """Delete the streams to which nothing was written for so long, and print the id of each."""
+    """Delete the streams that have been silent for long, and print the id of each."""
     try:
         seconds = read_duration(idle)
     except ValueError as error:
@@ -108,7 +108,9 @@ def export(
 @streams.command("import")
 def import_(
     stream: Name,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What export wrote.", exists=True, dir_okay=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="File that `export` wrote.", exists=True, dir_okay=False)
+    ],
     url: Url = DEFAULT_URL,
     key: Key = None,
 ) -> None:
@@ -119,7 +121,7 @@ def import_(
 
 @streams.command()
 def check(which: Which, as_json: AsJson = False, url: Url = DEFAULT_URL, key: Key = None) -> None:
-    """Replay all that is kept of streams, and say what is wrong; the exit status is 1 if anything is."""
+    """Replay everything stored of streams, and say what is wrong; exit with 1 if anything is."""
     with one_line_errors(), Client(url, key, timeout_seconds=PATIENCE_SECONDS) as client:
         checked = _for_each(client, which, client.check)
     if as_json:
@@ -134,14 +136,16 @@ def check(which: Which, as_json: AsJson = False, url: Url = DEFAULT_URL, key: Ke
 @streams.command()
 def repair(
     stream: Name,
-    lossy: Annotated[bool, typer.Option("--lossy", help="Also if samples, or the log with its ids, are lost.")] = False,
+    lossy: Annotated[
+        bool, typer.Option("--lossy", help="Repair even if samples, or the log with its ids, are lost.")
+    ] = False,
     yes: Sure = False,
     url: Url = DEFAULT_URL,
     key: Key = None,
 ) -> None:
-    """Rebuild a damaged stream from its log, or else from the last snapshot that can be read."""
+    """Rebuild a damaged stream from its log, or from the last snapshot that can be read."""
     if lossy:
-        _confirm(yes, f"Repair stream {stream}, and lose what cannot be read?")
+        _confirm(yes, f"Repair stream {stream}, and lose everything that cannot be read?")
     with one_line_errors(), Client(url, key, timeout_seconds=PATIENCE_SECONDS) as client:
         done = client.repair(stream, lossy=lossy)
     lost = done["lost_first_seq"] is not None
@@ -151,7 +155,7 @@ def repair(
 
 @streams.command()
 def accept(which: Which, url: Url = DEFAULT_URL, key: Key = None) -> None:
-    """Accept what replays or repairs have changed; it is shown no more."""
+    """Accept what replays or repairs have changed, so that it is no longer shown."""
     with one_line_errors(), Client(url, key, timeout_seconds=PATIENCE_SECONDS) as client:
         _for_each(client, which, client.accept)
 

@@ -59,7 +59,7 @@ class Table:
     def choose(self, features: Sequence[str]) -> None:
         """Take these columns, in this order."""
         if absent := [name for name in features if name not in self._places]:
-            raise BadTable(f"the stream's feature {', '.join(absent)} is no column of the file")
+            raise BadTable(f"the stream's feature {', '.join(absent)} is not a column of the file")
         self.features = tuple(features)
 
     def __iter__(self) -> Iterator[Row]:
@@ -81,7 +81,7 @@ class Table:
         try:
             return parse(cell)
         except ValueError:
-            raise BadTable(f"line {line}, column {name}: {cell[:40]!r} is no finite number") from None
+            raise BadTable(f"line {line}, column {name}: {cell[:40]!r} is not a finite number") from None
 
     @staticmethod
     def _label(line: int, cell: str) -> bool | None:
@@ -89,7 +89,7 @@ class Table:
         if text in MISSING:
             return None
         if text not in LABELS:
-            raise BadTable(f"line {line}: the label {cell[:40]!r} is none of {', '.join(LABELS)}")
+            raise BadTable(f"line {line}: the label {cell[:40]!r} is not one of {', '.join(LABELS)}")
         return LABELS[text]
 
     @staticmethod
@@ -134,7 +134,7 @@ def read_table(file: Iterable[str], columns: Columns) -> Table:
     ahead = list(itertools.islice(lines, LOOK_AHEAD_ROWS))
     features = columns.features or _numeric(header, columns, [cells for _, cells in ahead])
     if not features:
-        raise BadTable("no numeric column is left to be a feature")
+        raise BadTable("no numeric column is left as a feature")
     return Table(features, itertools.chain(ahead, lines), {name: at for at, name in enumerate(header)}, columns)
 
 
@@ -150,9 +150,9 @@ def _check_header(header: list[str], columns: Columns) -> None:
     if not header:
         raise BadTable("the file is empty")
     if all(_is_number(name) for name in header):
-        raise BadTable("the first line must name the columns, and holds only numbers")
+        raise BadTable("the first line must name the columns, but it holds only numbers")
     if twice := sorted({name for name in header if header.count(name) > 1}):
-        raise BadTable(f"columns that appear twice: {', '.join(twice)}")
+        raise BadTable(f"these columns appear twice: {', '.join(twice)}")
     if absent := [name for name in columns.named() if name not in header]:
         raise BadTable(f"no column {', '.join(absent)}; there are {', '.join(header)}")
 

@@ -68,7 +68,7 @@ def add_overview(dashboard: Dashboard) -> None:
         ),
         number(
             "Largest rise of log-loss",
-            "How far the recent scores of a stream lie above its usual ones, in nats, where that is most: above 3 its "
+            "How far the recent scores of a stream are above its usual ones, in nats, where that is most: above 3 its "
             "model does not fit any more.",
             "short",
             "max(itan_log_loss_rise_nats)",

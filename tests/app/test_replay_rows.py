@@ -41,7 +41,7 @@ def test_ids_and_timestamps_are_no_features() -> None:
 
 @pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e999", "1_000", "0x10", "three"])
 def test_a_cell_that_is_no_finite_number_is_named(cell: str) -> None:
-    with pytest.raises(BadTable, match=r"line 3, column x.*no finite number"):
+    with pytest.raises(BadTable, match=r"line 3, column x.*not a finite number"):
         rows_of(f"x,z\n1,1\n{cell},2\n", Columns(features=("x",)))
 
 
@@ -72,7 +72,7 @@ def test_the_stream_decides_on_the_order_of_features() -> None:
     table = read_table(["a,b\n", "1,2\n"], Columns())
     table.choose(["b", "a"])
     assert [row.values for row in table] == [[2, 1]]
-    with pytest.raises(BadTable, match="feature c is no column"):
+    with pytest.raises(BadTable, match="feature c is not a column"):
         table.choose(["c"])
 
 

@@ -102,7 +102,7 @@ async def test_a_backup_can_be_restored_into_any_store(lasting_url, backed_up, t
     assert (await restored(target, lasting_url)).samples == 313
     assert (await restored(target, lasting_url)).streams == 0  # all is there
     await expect_the_same(open_store(lasting_url), backed_up)
-    with pytest.raises(backups.BackupRefused, match=r"2 streams that are not as in the backup \(s, young\)|1 streams"):
+    with pytest.raises(backups.BackupRefused, match=r"2 streams that differ from the backup \(s, young\)|1 streams"):
         await restored(target, lasting_url)
     assert (await restored(target, lasting_url, is_forced=True)).streams >= 1
     await expect_the_same(open_store(lasting_url), backed_up)
@@ -113,7 +113,7 @@ async def test_a_store_that_holds_anything_else_is_left_alone(backed_up, target,
     await store.open()
     await store.create("mine", Snapshot(START, b"mine"))
     await store.close()
-    with pytest.raises(backups.BackupRefused, match=r"1 streams that are not as in the backup \(mine\)"):
+    with pytest.raises(backups.BackupRefused, match=r"1 streams that differ from the backup \(mine\)"):
         await restored(target, f"sqlite:///{tmp_path}/other.db")
     await store.open()
     assert await store.streams("", 9) == ["mine"]
@@ -130,10 +130,10 @@ async def test_a_trial_changes_nothing_and_says_what_would_come(backed_up, targe
     assert not (tmp_path / "new.db").exists()
     said = capsys.readouterr().out
     assert "restore s to sample 310," in said
-    assert "2 streams to restore, 0 are there already" in said
+    assert "2 streams to restore, 0 exist already" in said
     await restored(target, url)
     await restored(target, url, is_trial=True)
-    assert "0 streams to restore, 2 are there already" in capsys.readouterr().out
+    assert "0 streams to restore, 2 exist already" in capsys.readouterr().out
 
 
 async def test_nothing_is_overwritten_and_nothing_is_left_behind(target, tmp_path):

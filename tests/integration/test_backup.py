@@ -159,7 +159,7 @@ async def test_a_restore_that_is_killed_can_be_done_again(store_url: str, tmp_pa
         await process.communicate()
     await succeed("restore", backup, "--store", store_url)
     said = await succeed("restore", backup, "--store", store_url, "--dry-run")
-    assert "0 streams to restore, 30 are there already" in said
+    assert "0 streams to restore, 30 exist already" in said
     async with Service(open_store(store_url), **SETTINGS) as service:
         answer: dict[str, Any] = await service.observe([[1.0, 2.0]], stream="s29")
         assert answer["seq"] == [201]
