@@ -11,6 +11,7 @@ from core.kinds import KINDS
 MAX_FEATURES: Final = 256
 MAX_NAME_LENGTH: Final = 128
 DIAGONAL_ABOVE: Final = 64
+"""With more features the default family is diagonal. Chosen by hand: a full covariance has m (m + 1) / 2 numbers."""
 
 N_FEATURES: Final = Whole(1, MAX_FEATURES)
 NAME: Final = Name(MAX_NAME_LENGTH)

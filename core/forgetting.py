@@ -1,4 +1,4 @@
-"""Forgetting: what a sample still counts, by the samples learned or the seconds gone since."""
+"""Forgetting: how much a sample still counts, after so many learned samples or seconds."""
 
 from typing import Final
 
@@ -11,17 +11,16 @@ from core.validation import LATEST
 
 HALVINGS: Final = 7.0
 """After so many half-lives, when it counts less than 1 %, a sample is as good as forgotten."""
-
-
 NEVER: Final = 1e217
+"""Minus this is the time of a clock that has not started, in a snapshot."""
 NEGLIGIBLE: Final = 1e-200
-"""A sample that counts less counts nothing: there is nothing to add, or to take out again."""
+"""A lower weight is taken as 0: nothing is added, and nothing taken out again."""
 
 
 class Forgetting:
-    """A clock, and the half-life of what is learned on it; without a half-life everything counts for ever.
+    """A clock, and the half-life by which samples lose weight, eq. (21); without one everything counts for ever.
 
-    The clock counts learned samples, or the seconds of their timestamps; it never goes back.
+    The clock counts learned samples, or seconds of their timestamps. It never goes back. The paper forgets nothing.
     """
 
     def __init__(self, config: DetectorConfig) -> None:
@@ -30,18 +29,18 @@ class Forgetting:
         self.now = -np.inf
 
     def moments(self, ordinal: FloatArray, time: FloatArray) -> FloatArray:
-        """When samples of these ordinals and timestamps (n,) happen on the clock."""
+        """The moments (n,) on the clock of samples with these ordinals and timestamps (n,)."""
         return time if self.in_seconds else ordinal
 
     def advance(self, moment: float) -> float:
-        """Move the clock on; what all that was learned before counts now, relative to what it did."""
+        """Move the clock on to a moment; the factor, 0 to 1, by which everything learned before loses weight."""
         before, self.now = self.now, max(self.now, moment)
         if self.half_life is None or not np.isfinite(before):
             return 1.0
         return float(0.5 ** ((self.now - before) / self.half_life))
 
     def weight(self, moment: FloatArray) -> FloatArray:
-        """What samples of these moments (n,) count now; 0 if that is negligible."""
+        """The weights (n,), 0 to 1, of samples learned at these moments (n,)."""
         if self.half_life is None:
             return np.ones(len(moment))
         weight: FloatArray = 0.5 ** np.maximum((self.now - moment) / self.half_life, 0.0)
@@ -49,7 +48,7 @@ class Forgetting:
         return weight
 
     def check(self, now: float, n_learned: int) -> None:
-        """InvalidSnapshot if the clock cannot show this after so many samples were learned."""
+        """Raise InvalidSnapshot if the clock cannot show this time after so many learned samples."""
         if n_learned == 0 or not self.in_seconds:
             fits = now == n_learned if n_learned else now == -NEVER
         else:
@@ -58,21 +57,21 @@ class Forgetting:
             raise InvalidSnapshot("its clock does not fit its samples")
 
     def check_times(self, time: FloatArray) -> None:
-        """InvalidSnapshot if these (n,) are not timestamps, or missing where they are needed."""
+        """Raise InvalidSnapshot if these timestamps (n,) are out of range, or missing although the clock needs them."""
         known = time[~np.isnan(time)]
         if (np.abs(known) > LATEST).any() or (self.in_seconds and len(known) < len(time)):
             raise InvalidSnapshot("its samples have no time, or none that can be")
 
     def state(self) -> float:
-        """The time on the clock, a number even before it has started."""
+        """The time on the clock, finite even before it has started."""
         return max(self.now, -NEVER)
 
     def load(self, now: float) -> None:
-        """Set the clock."""
+        """Set the clock to a time that check has passed."""
         self.now = now if now > -NEVER else -np.inf
 
     def memory(self, n_learned: int) -> float:
-        """How many samples still count for something."""
+        """How many of so many learned samples still count; all of them if the clock counts seconds."""
         if self.half_life is None or self.in_seconds:
             return n_learned
         return min(n_learned, HALVINGS * self.half_life)

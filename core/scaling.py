@@ -72,7 +72,7 @@ class Scaling:
         return np.minimum(Z, LIMIT, out=Z)
 
     def score(self, Z: FloatArray, log_density: FloatArray) -> FloatArray:
-        """-log p in the user's units, (n,), of scaled samples Z of this log density.
+        """The score (n,), eq. (2), of scaled samples Z (n, m) of these log densities (n,).
 
         The density of a lognormal x is that of log x over x; one that is missing counts as its location.
 

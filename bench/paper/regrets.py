@@ -50,10 +50,9 @@ def node_log_densities(model: ItanModel, rounds: int) -> FloatArray:
 
 
 def weights_regret(rule: type[Mixture], log_density: FloatArray) -> Regret:
-    """Log-loss beyond the best fixed weights in hindsight, and (R/2 + 1) sqrt(2 A T ln N) + R^2 ln N / 2.
+    """Log-loss beyond the best fixed weights in hindsight, and its bound, eq. (13).
 
-    Theorem 1's own bound lacks the factor R/2 + 1 (tests/core/test_regret.py has the proof and a counterexample). A is
-    the mean loss in the unit in which the largest density met is 1, as the theorem has it; R the largest ratio f_i / p.
+    A is the mean loss in the unit in which the largest density so far is 1; R is the largest ratio f_i / p so far.
     """
     n, mixture = log_density.shape[1], rule(SubspaceTree(1))
     mixture.weights = np.full(n, 1 / n)
@@ -96,7 +95,7 @@ def random_stream(rounds: int) -> tuple[FloatArray, BoolArray]:
 
 
 def threshold_regret(scores: FloatArray, anomalous: BoolArray, cost_anomalous: float, cost_normal: float) -> Regret:
-    """Surrogate loss of Alg. 3 beyond the best fixed tau's, and Theorem 2's e^D C_max^2 (1 + ln T) / (2 C_min)."""
+    """The loss of eq. (23) by Alg. 3 beyond that of the best fixed tau, and its bound, eq. (25)."""
     low, high = RANGE
     rule = GradientThreshold(low, high, cost_anomalous, cost_normal)
     p = np.clip(np.exp(-scores), low, high)

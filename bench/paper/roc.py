@@ -29,11 +29,7 @@ def adaptive_roc(scores: FloatArray, anomalous: BoolArray) -> Roc:
 
 
 def adaptive_flags(scores: FloatArray, anomalous: BoolArray, costs: FloatArray) -> BoolArray:
-    """Alg. 3's decisions (n, k) with C_1 = 1 and k costs of a false alarm, at most 1: ITAN eq. OGD, Theorem 2's steps.
-
-    tau <- P_G(tau + a_t d C_d / (1 + exp((tau - p) d))), a_t = (1 + e^D)^2 / (t C_min e^D), G = [low, high],
-    D its length.
-    """
+    """Alg. 3's decisions (n, k) by the steps of eq. (24), with C_1 = 1 and k costs of a false alarm, at most 1."""
     low, high = RANGE
     tau = np.full(len(costs), np.sqrt(low) * np.sqrt(high))
     step = np.exp(2 * np.logaddexp(0.0, high - low) - (high - low)) / costs

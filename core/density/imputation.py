@@ -11,9 +11,10 @@ from core.scaling import LIMIT
 
 
 def impute(Z: FloatArray, densities: NodeDensities, mixture: Mixture) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Expected log densities (n, N) of samples (n, m), the samples with their gaps filled in, and the variance of that.
+    """Score samples (n, m) with missing features (NaN) by eq. (22), and fill their gaps for learning.
 
-    NaN stands for a missing feature. Where nothing is missing the second array is Z itself.
+    Returns the expected log densities (n, N), the filled samples (n, m), and the variance of each filled value (n, m),
+    0 for values that were there. If nothing is missing the second array is Z itself. The paper has no missing values.
     """
     if not isnan(np.vdot(Z, Z)):  # one missing feature is enough to make it so
         return densities.log_density(Z), Z, np.zeros(Z.shape)
@@ -32,7 +33,7 @@ def impute(Z: FloatArray, densities: NodeDensities, mixture: Mixture) -> tuple[F
 def _fill(
     Z: FloatArray, pattern: BoolArray, densities: NodeDensities, mixture: Mixture
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Expected log densities; mean and variance, under the mixture, of what is missing given the rest."""
+    """Expected log densities (n, N); the mean and variance (n, k) of the k missing features given the rest."""
     given = densities.conditional(Z, pattern)
     log_p = mixture.log_p(given.known)
     share = np.exp(given.known + mixture.log_weights - log_p[:, None])[:, :, None]

@@ -11,9 +11,11 @@ from core.snapshot import Arrays, take
 from core.tree.subspaces import SubspaceTree
 
 CAPACITY: Final = 512
+"""Labelled samples that are remembered. Chosen by hand."""
 RARITY: Final = 0.2
-"""How rare a node must be, as a share of all samples, to hold anomalies as likely as not while no label speaks."""
+"""Before any label a node that holds this share of all samples is as likely anomalous as normal. Chosen by hand."""
 PRIOR_LABELS: Final = 2.0
+"""Labels that this counts as. Chosen by hand."""
 
 
 class LabelledSamples:
@@ -42,7 +44,7 @@ class LabelledSamples:
         self._held = None
 
     def normality(self, tree: SubspaceTree, counts: FloatArray) -> FloatArray:
-        """The chance that a sample of each node is normal, (N,), above zero.
+        """The chance (N,) that a sample of each node is normal, above 0: eq. (32); counts (N,) are those of the nodes.
 
         Anomalies are rare: before any label a node is the less to be trusted the fewer of all samples it holds. That
         weighs as much as PRIOR_LABELS labels; those that fell into a node's subspace say the rest.

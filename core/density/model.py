@@ -1,8 +1,8 @@
-"""The density estimate: a tree of subspaces, a density per node, their mixture, and when they learn (Alg. 2).
+"""The density estimate: a tree of subspaces, a density for each node, their mixture, and when they learn.
 
-Learning goes by rounds. Inside a round the model is frozen: every sample is scored by it, and what will be learned of
-the sample is known when it is scored. At the round's end all its samples are learned at once. Rounds end by the number
-of learned samples alone, never by how a caller cut its batches; a round of one sample is the paper's algorithm.
+Learning goes by rounds. During a round the model is frozen: it scores every sample, and how a sample will be learned is
+known when it is scored. At the end of the round all its samples are learned at once. When a round ends depends on the
+number of learned samples alone, never on how a caller cuts its batches. A round of one sample is the paper's Alg. 2.
 """
 
 from math import sqrt
@@ -31,12 +31,16 @@ from core.snapshot import Arrays, take
 from core.tree.subspaces import SubspaceTree
 
 REACH: Final = 5.0
-"""Samples are learned drawn in to sqrt(m) + REACH deviations of the root: what is learned can be subtracted again, and
-one outlier of 1e15 does not blind the model."""
+"""Samples are learned drawn in to sqrt(m) + REACH deviations of the root, eq. (18): an outlier of 1e15 does not blind
+the model, and can be subtracted again. Chosen by hand; section 10 of docs/method.md has the loss without it."""
 
 
 class DensityModel:
-    """Density over scaled samples Z (n, m); NaN stands for a missing feature."""
+    """A density over scaled samples Z (n, m); NaN stands for a missing feature.
+
+    Deviations from the paper, under the default profile: rounds, samples drawn in by eq. (18), forgetting, and weights
+    that labels correct, eq. (32).
+    """
 
     def __init__(self, config: DetectorConfig) -> None:
         self.config = config
@@ -55,12 +59,12 @@ class DensityModel:
 
     @property
     def tree(self) -> SubspaceTree:
-        """The subspaces."""
+        """The subspaces of the nodes."""
         return self.nodes.tree
 
     @property
     def mixture(self) -> Mixture:
-        """The weights."""
+        """The weights of the nodes."""
         return self.nodes.mixture
 
     @property
@@ -76,7 +80,7 @@ class DensityModel:
 
     @property
     def log_weights(self) -> FloatArray:
-        """Logs of the weights that score, (N,): alpha, times how likely a node's samples are normal, normalised."""
+        """Logs (N,) of the weights that score: alpha times each node's chance of being normal, eq. (32), normalised."""
         if self._log_weights is None:
             self._log_weights = self.mixture.log_weights
             if self._labelled is not None:
@@ -85,24 +89,24 @@ class DensityModel:
         return self._log_weights
 
     def weigh_normality(self, labelled: LabelledSamples | None) -> None:
-        """Score by the density of normals, as far as labels and rarity tell it, or with None by all nodes alike.
+        """Weigh the nodes by their chance of being normal, eq. (32), from now on, or with None all alike.
 
-        Call it when labels change.
+        Call it again when labels change.
         """
         self._labelled, self._log_weights = labelled, None
 
     def log_p(self, log_density: FloatArray) -> FloatArray:
-        """log p, (n,), from the nodes' log densities (n, N): ITAN eq. mixture by the weights that score."""
+        """The log density (n,) of the mixture, eq. (10), by the weights that score, from those of the nodes (n, N)."""
         return log_sum_exp(log_density + self.log_weights)
 
     @property
     def counts(self) -> FloatArray:
-        """What each node has counted, (N,)."""
+        """The weight of the samples that each node has counted, (N,)."""
         return self.nodes.statistics.count
 
     @property
     def room(self) -> int:
-        """How many more samples the present round takes, at least one."""
+        """How many more samples this round takes, at least one."""
         return self._round_size(self.n_learned) - self._round.n
 
     def _round_size(self, n_learned: int) -> int:
@@ -111,20 +115,20 @@ class DensityModel:
 
     @property
     def newest_time(self) -> float:
-        """The newest timestamp among what was learned or waits for it; -inf without one. In seconds if its clock is."""
+        """The newest moment of the clock, or timestamp of a waiting sample; -inf without one."""
         return max(self.forgetting.now, self._round.newest)
 
     @property
     def next_ordinal(self) -> int:
-        """The number, among the learned samples, of the next one."""
+        """The ordinal of the next sample to be learned, from 1."""
         return self.n_learned + self._round.n + 1
 
     def log_density(self, Z: FloatArray) -> FloatArray:
-        """log p of each sample, (n,): ITAN eq. mixture in the log domain. Pure."""
+        """The log density (n,) of samples (n, m), in nats of the scaled space. Pure."""
         return self.log_p(impute(Z, self.densities, self.mixture)[0])
 
     def evaluate(self, Z: FloatArray, time: FloatArray) -> Batch:
-        """Score samples by the frozen model, and see how it would learn them. Pure."""
+        """Score samples (n, m) with timestamps (n,) by the frozen model, and say how it would learn them. Pure."""
         log_density, filled, spread = impute(Z, self.densities, self.mixture)
         learned = filled if self._reach is None else self.densities.drawn_in(filled, log_density, self._reach)
         if filled is not Z:
@@ -132,14 +136,14 @@ class DensityModel:
         return Batch(Z, log_density, time, learned, spread, self.growth.sides(learned))
 
     def learn(self, batch: Batch) -> None:
-        """Take samples, at most as many as there is room for, into the round; learn it when it is full."""
+        """Add samples to the round, no more than there is room for; learn the round when it is full."""
         size = self._round_size(self.n_learned)
         self._round.add(batch, size)
         if self._round.n >= size:
             self.end_round()
 
     def end_round(self) -> None:
-        """Learn what is pending: weights first, by the densities before, then statistics and splits."""
+        """Learn the samples of the round: weights first, by the densities before, then statistics, then splits."""
         batch, self._round = self._round.samples, Round()
         if batch is None:
             return
@@ -152,14 +156,14 @@ class DensityModel:
         self._log_weights = None
 
     def retract(self, sample: LearnedSample) -> None:
-        """Take a sample out of every node and side that counted it, and of the children that inherited that side.
+        """Take a learned sample out of every node and candidate side that counted it. Ends the round first.
 
-        The statistics become those of a run that never saw it; tree and weights stay. Ends the round first.
+        The statistics become those of a run that never saw it, up to rounding; tree and weights stay.
         """
         self._change(sample, -1)
 
     def restore(self, sample: LearnedSample) -> None:
-        """Undo a retraction. Ends the round first."""
+        """Learn a retracted sample again, with the weight that it has by now. Ends the round first."""
         self._change(sample, +1)
 
     def _change(self, sample: LearnedSample, sign: int) -> None:
@@ -171,11 +175,11 @@ class DensityModel:
         self._log_weights = None
 
     def moments(self, ordinals: FloatArray, time: FloatArray) -> FloatArray:
-        """When samples learned as these numbers, with these timestamps, happen on the clock of forgetting: (n,)."""
+        """The moments (n,) on the clock of forgetting of samples with these ordinals and timestamps (n,)."""
         return self.forgetting.moments(ordinals, time)
 
     def _learned(self, batch: Batch, before: int) -> LearnedBatch:
-        """The round as the statistics take it in, after what they hold has faded to its end."""
+        """The samples of a round with their weights at its end; everything learned before fades to that moment."""
         ordinal = np.arange(before + 1, before + 1 + len(batch.Z))
         moment = self.moments(ordinal.astype(float), batch.time)
         factor = self.forgetting.advance(float(moment.max()))
@@ -195,7 +199,7 @@ class DensityModel:
         self.growth.count(learned, held, groups, moments)
 
     def _bound(self, spread: FloatArray) -> None:
-        """Keep the variance of what was imputed to the reach too: beside a known 1e15 it would be 1e28."""
+        """Bound the variance of filled values by the reach as well: beside a known 1e15 it would be 1e28."""
         if self._reach is not None:
             root = self.nodes.covariance(np.zeros(1, np.int64))[0]
             block = self.nodes.layout.block
@@ -203,12 +207,12 @@ class DensityModel:
             spread[:, block] = np.minimum(spread[:, block], most)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name; how pending samples are learned only if not as they are."""
+        """The arrays of a snapshot, by name."""
         arrays = {"progress": np.array([self.n_learned]), "clock": np.array([self.forgetting.state()])}
         return arrays | self._round.state(self.config.n_features) | self.nodes.state() | self.growth.state()
 
     def check(self, arrays: Arrays) -> None:
-        """InvalidSnapshot if no history leads to a state; one that passes can be loaded, and goes on."""
+        """Raise InvalidSnapshot if no history could have produced this state. Changes nothing."""
         n_learned = int(take(arrays, "progress", np.int64, (1,))[0])
         times_cut = self.nodes.check(arrays)
         self.growth.check(arrays, times_cut, n_learned)
@@ -219,11 +223,11 @@ class DensityModel:
         self.forgetting.check(float(take(arrays, "clock", np.float64, (1,))[0]), n_learned)
 
     def check_times(self, time: FloatArray) -> None:
-        """InvalidSnapshot if samples cannot have these times (n,), NaN for none."""
+        """Raise InvalidSnapshot if samples cannot have these timestamps (n,), NaN for none."""
         self.forgetting.check_times(time)
 
     def load(self, arrays: Arrays) -> None:
-        """Take over a state."""
+        """Continue from a state that check has passed."""
         self.n_learned = int(arrays["progress"][0])
         self.forgetting.load(float(arrays["clock"][0]))
         self.nodes.load(arrays)
@@ -234,7 +238,7 @@ class DensityModel:
             self._round.add(self._pending(arrays), self._round_size(self.n_learned))
 
     def _pending(self, arrays: Arrays) -> Batch:
-        """The samples of a round as they were: what will be learned of one may be another model's to say."""
+        """The waiting samples, evaluated again; the state says how they are learned, as another model may decide."""
         pending = self.evaluate(arrays["pending"], arrays["pending_time"])
         if (told := learned_as(arrays)) is not None:
             pending.learned, pending.spread = told

@@ -1,4 +1,4 @@
-"""Samples as the frozen model sees them, and those of a round until it ends."""
+"""Samples as the frozen model sees them, and the samples of a round until it ends."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,11 +16,11 @@ _LEARNED_AS: Final = ("pending_learned", "pending_spread")
 
 @dataclass(slots=True)
 class Batch:
-    """What the frozen model says of n samples, and what will be learned of them.
+    """n samples Z (n, m), what the frozen model says of them, and how they will be learned.
 
-    log_density (n, N); time (n,): timestamps, NaN if there are none; learned (n, m): the sample as it enters the
-    statistics, Z itself where nothing is altered; spread (n, m): the variance of what was imputed; left (n, w): what a
-    record must keep of the tree's 2-means.
+    log_density (n, N) is that of each node. time (n,) are timestamps, NaN without one. learned (n, m) is what enters
+    the statistics: Z itself if nothing is altered. spread (n, m) is the variance of filled values, and left (n, N) or
+    (n, 0) is that of LearnedSample.
     """
 
     Z: FloatArray
@@ -32,26 +32,26 @@ class Batch:
 
     @property
     def altered(self) -> BoolArray:
-        """Which samples are not learned as they are, (n,): drawn in or imputed (NaN differs from what fills it)."""
+        """Which samples (n,) are not learned as they came: drawn in, or filled (NaN differs from what fills it)."""
         different: BoolArray = (self.learned != self.Z).any(1)
         return different
 
     @property
     def any_altered(self) -> bool:
-        """Whether some sample is not learned as it is."""
+        """Whether some sample is not learned as it came."""
         return self.learned is not self.Z and bool(self.altered.any())
 
     def rows(self, chosen: Any) -> "Batch":
-        """The chosen rows (a slice, mask or index array)."""
+        """Some of the samples, by a slice, a mask or indices."""
         return Batch(*(column[chosen] for column in self.columns()))
 
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """All that there is of the samples, in the order above."""
+        """All arrays, in the order of the constructor."""
         return self.Z, self.log_density, self.time, self.learned, self.spread, self.left
 
 
 class Round:
-    """The samples of a round, n of them so far, in arrays of its full length: none that comes alone takes objects."""
+    """The samples of a round, n so far, in arrays of the round's full length, so that adding one sample is cheap."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -59,18 +59,18 @@ class Round:
 
     @property
     def samples(self) -> Batch | None:
-        """All that came, in order; None if nothing did."""
+        """The samples so far, in order; None if there are none."""
         return None if self._rows is None else self._rows.rows(slice(0, self.n))
 
     @property
     def newest(self) -> float:
-        """The newest timestamp of its samples, -inf if they have none."""
+        """The newest timestamp, -inf without one."""
         samples = self.samples
         times = np.zeros(0) if samples is None else samples.time[~np.isnan(samples.time)]
         return float(times.max(initial=-np.inf))
 
     def state(self, n_features: int) -> dict[str, NDArray[Any]]:
-        """Its samples as arrays by name; how they are learned only if that is not as they are."""
+        """The arrays of a snapshot, by name; how samples are learned only if some are not learned as they came."""
         samples = self.samples
         none = np.zeros((0, n_features))
         Z, time, learned, spread = (
@@ -88,7 +88,7 @@ class Round:
         }
 
     def add(self, batch: Batch, size: int) -> None:
-        """Take samples in; the whole round has room for so many."""
+        """Add samples to a round that holds size samples at its end."""
         begin, self.n = self.n, self.n + len(batch.Z)
         if begin == 0 and self.n == size:
             self._rows = batch
@@ -101,7 +101,7 @@ class Round:
 
 
 def check_pending(arrays: Arrays, n_features: int, room: int) -> None:
-    """InvalidSnapshot if a round has no room, and so would never end, or what lies in it is not samples."""
+    """Raise InvalidSnapshot if a round cannot hold these samples, or has no room left and so would never end."""
     pending = take(arrays, "pending", np.float64, (-1, n_features))
     take(arrays, "pending_time", np.float64, (len(pending),))
     told = [take(arrays, name, np.float64, (-1, n_features)) for name in _names(arrays)]
@@ -114,9 +114,9 @@ def check_pending(arrays: Arrays, n_features: int, room: int) -> None:
 
 
 def learned_as(arrays: Arrays) -> tuple[FloatArray, FloatArray] | None:
-    """As what a state's pending samples (n, m) are learned, and the variance of what was imputed.
+    """How a state's pending samples (n, m) are learned, and the variance of filled values (n, m).
 
-    None for a snapshot of version 2, which does not say: they are looked at anew.
+    None for a snapshot of version 2, which does not say: its samples are evaluated again.
     """
     if not _names(arrays):
         return None

@@ -1,8 +1,7 @@
-"""What an exponential family is here, and what the tree asks of one.
+"""What an exponential family is, eq. (3), and what the tree asks of the densities of its nodes.
 
-f(x) = exp(<eta, T(x)> - A(eta) + log h(x)), ITAN "single component". A family defines T, A, log h and the moment map;
-the density follows, and the map back is the gradient of A. For many nodes at once a family also turns centred
-statistics and a prior into frozen densities, which is the form that the tree scores with.
+A family defines T, A, log h and the moment map; its density follows, and the gradient of A is the map back. For many
+nodes at once it also turns centred statistics and a prior into frozen densities, which score samples.
 """
 
 from abc import ABC, abstractmethod
@@ -17,11 +16,11 @@ from core.families.statistics import Statistics
 
 @dataclass(slots=True)
 class Prior:
-    """Conjugate prior of N nodes.
+    """Conjugate priors of N nodes.
 
-    mean (N, w), what is expected of the columns, counts for the b of the Gaussian block as mean_count (N,)
-    pseudo-samples, and for the others as many as their family says; scale counts as strength (N,): it is (N, b, b), or
-    (N, b) for a family that keeps variances only. floor is the block's least variance, whatever the samples say.
+    mean (N, w) is what is expected of the w columns. For the b columns of the Gaussian block it counts as mean_count
+    (N,) pseudo-samples, for the others as many as their family says. scale, (N, b, b) or (N, b) when diagonal, counts
+    as strength (N,) pseudo-samples. floor is the least variance of the block.
     """
 
     mean_count: FloatArray
@@ -40,11 +39,11 @@ class Prior:
 
 @dataclass(slots=True)
 class Conditional:
-    """What n samples with k features missing are to N nodes.
+    """What N nodes say of n samples with k features missing.
 
-    known (n, N) is the log density of the features that are there. log_density (n, N) is the expected one of the whole
-    sample given these, so it compares with that of complete samples; mean and variance (n, N, k) are those of the
-    missing features given the others.
+    known (n, N) is the log density of the features that are there. log_density (n, N) is that expected of the whole
+    sample, eq. (22), which compares with that of complete samples. mean and variance (n, N, k) are those of the missing
+    features given the others.
     """
 
     known: FloatArray
@@ -55,9 +54,9 @@ class Conditional:
 
 @dataclass(slots=True)
 class LeftOut:
-    """What n samples are to N nodes when one of their m features is not known, each in its turn.
+    """What N nodes say of n samples when one of their m features is left out, each in turn.
 
-    log_density (n, m, N) is that of the other features, and mean (n, m, N) that of the feature given the others.
+    log_density (n, m, N) is that of the other features, mean (n, m, N) that of the feature given the others.
     """
 
     log_density: FloatArray
@@ -65,9 +64,9 @@ class LeftOut:
 
 
 class NodeDensities(ABC):
-    """The densities of N nodes, frozen until a round ends.
+    """The densities of N nodes, frozen between updates. Samples are scaled; log densities are in nats.
 
-    freedom (N,) are the degrees of freedom of those with tails (Student t), None for those without (Gaussians).
+    freedom (N,) are the degrees of freedom of Student t; None for densities without.
     """
 
     freedom: FloatArray | None = None
@@ -78,22 +77,22 @@ class NodeDensities(ABC):
 
     @abstractmethod
     def conditional(self, X: FloatArray, missing: BoolArray) -> Conditional:
-        """Samples (n, m) whose features under the mask missing (m,) are not known."""
+        """What the nodes say of samples (n, m) whose features in the mask missing (m,) are not known."""
 
     def left_out(self, X: FloatArray) -> LeftOut:
-        """Complete samples (n, m), with each feature in turn integrated out."""
+        """What the nodes say of complete samples (n, m) with each feature in turn integrated out."""
         alone = [self.conditional(X, missing) for missing in np.eye(X.shape[1], dtype=bool)]
         return LeftOut(np.stack([one.known for one in alone], 1), np.stack([one.mean[:, :, 0] for one in alone], 1))
 
     @abstractmethod
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Means (N, m) and covariances, or the scale matrices of those with tails, (N, m, m)."""
+        """Means (N, m), and covariances, or the scale matrices of Student t, (N, m, m)."""
 
     @abstractmethod
     def drawn_in(self, X: FloatArray, log_density: FloatArray, reach: float) -> FloatArray:
-        """Samples (n, m) of these log densities (n, N), those beyond reach deviations of the root drawn back to there.
+        """Samples (n, m) of these log densities (n, N), drawn in to reach deviations of the root, eq. (18).
 
-        X itself if there are none.
+        X itself if all lie within.
         """
 
     @abstractmethod
@@ -102,11 +101,11 @@ class NodeDensities(ABC):
 
     @abstractmethod
     def update(self, statistics: Statistics, prior: Prior, nodes: IntArray) -> None:
-        """Estimate these nodes anew (MAP: the moment map of samples and pseudo-samples); others stay."""
+        """Estimate these nodes (k,) anew from their statistics and priors; the others stay."""
 
 
 class ExponentialFamily(ABC):
-    """An exponential family over m features, by its definition."""
+    """An exponential family over m features, by its definition, eq. (3)."""
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
@@ -125,23 +124,23 @@ class ExponentialFamily(ABC):
 
     @abstractmethod
     def natural(self, mean_statistic: FloatArray) -> FloatArray:
-        """The moment map, ITAN eq. moment: the eta whose model mean of T is mean_statistic."""
+        """The moment map, eq. (4): the eta (d,) under which the mean of T is mean_statistic (d,)."""
 
     @abstractmethod
     def mean_statistic(self, eta: FloatArray) -> FloatArray:
-        """The model mean of T: the gradient of A, and natural's inverse."""
+        """The mean of T (d,) under eta (d,): the gradient of A, and natural's inverse."""
 
     def log_density(self, eta: FloatArray, X: FloatArray) -> FloatArray:
-        """<eta, T(x)> - A(eta) + log h(x), shape (n,)."""
+        """The log density (n,) of samples (n, m), eq. (3)."""
         density: FloatArray = self.sufficient(X) @ eta - self.log_partition(eta) + self.log_base(X)
         return density
 
 
 class Family(ExponentialFamily):
-    """One that whole nodes have: over all features, or over the block of a product."""
+    """A family of whole nodes: over all features, or over the block of a product."""
 
     diagonal: bool
 
     @abstractmethod
     def nodes(self, *, predictive: bool) -> NodeDensities:
-        """Frozen densities of no nodes yet: the posterior predictive, or the MAP member of the family."""
+        """Densities for nodes, none yet: posterior predictives, eq. (6), or MAP members of the family, eq. (5)."""

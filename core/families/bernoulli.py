@@ -10,7 +10,7 @@ from core.families.factor import LEAST, Factor, Predictive
 
 
 class Bernoulli(Factor):
-    """Columns: known, x. The root expects Beta(1/2, 1/2), Jeffreys' prior; a node one sample of its parent's share."""
+    """Columns: known, x. The root's prior is Jeffreys', Beta(1/2, 1/2); a child's one sample of its parent's share."""
 
     kind = "bernoulli"
     width = 2

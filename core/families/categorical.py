@@ -10,11 +10,12 @@ from core.families.factor import LEAST, Factor, Predictive
 from core.kinds import KINDS, LEVELS
 
 LEAST_SHOWN: Final = 1e-3
+"""Less probable codes are left out of a description."""
 _COORDINATES: Final = KINDS["categorical"].coordinate(np.arange(float(LEVELS)))
 
 
 class Categorical(Factor):
-    """Columns: one a code, all zero if missing. The root expects Dirichlet(1 / 64, ...), Perks' prior."""
+    """Columns: one for each code, all zero if missing. The root's prior is Dirichlet(1 / 64, ...), Perks'."""
 
     kind = "categorical"
     width = LEVELS

@@ -1,4 +1,4 @@
-"""The MAP Gaussians of many nodes at once, without correlations."""
+"""MAP Gaussians of many nodes, without correlations."""
 
 from math import log, pi
 

@@ -10,9 +10,9 @@ from core.families.factor import LARGEST, LEAST, MOST_COUNT, Factor, Predictive
 from core.kinds import KINDS
 
 PRIOR_COUNT: Final = 0.01
-"""Little: mean times of a parent and its children may be far apart, and one pseudo-sample would count as the longer."""
+"""Pseudo-samples of a parent's mean time, few since its children's may be much shorter. Chosen by hand."""
 FAR: Final = 20.0
-"""Times are learned up to so many mean times."""
+"""Longer times, in mean times, are learned as so many. Chosen by hand."""
 
 
 class Exponential(Factor):

@@ -14,11 +14,14 @@ from core.families.factor import LARGEST, LEAST, MOST_COUNT, Factor, Predictive
 from core.kinds import KINDS
 
 PRIOR_COUNT: Final = 0.01
+"""Pseudo-samples of what the parent has learned: see the exponential. Chosen by hand."""
 LIMIT_COUNT: Final = 8.0
-"""Pseudo-samples of what was expected in the bounds of what is learned."""
+"""Pseudo-samples of what was expected, in the limits of what is learned. Chosen by hand."""
 LEAST_GAP: Final = 5e-5
-"""Of log E x - E log x, about half the squared relative deviation: equal durations have a deviation of 1 %."""
+"""The least log E x - E log x, about half the squared relative deviation: equal durations deviate by 1 %. Chosen by
+hand."""
 NEWTON_STEPS: Final = 5
+"""From Minka's start. Chosen by hand."""
 _STEPS: Final = np.linspace(-10.0, 10.0, 81)
 
 
@@ -71,7 +74,7 @@ class Gamma(Factor):
         return BetaPrime(shape_of(gap), np.minimum(count, MOST_COUNT), scale)
 
     def limits(self, count: float, mean: FloatArray, expected: FloatArray, reach: float) -> tuple[float, float]:
-        """So many deviations of log x as the root's shape gives it."""
+        """1 + reach deviations of log x, by the root's shape, on either side of its mean."""
         together = (count * mean + LIMIT_COUNT * expected) / (count * mean[0] + LIMIT_COUNT)
         gap, _ = _gap(together[None])
         width = (1 + reach) * float(np.sqrt(polygamma(1, shape_of(gap)[0])))

@@ -1,4 +1,4 @@
-"""The Gaussian as an exponential family, with a full covariance and with a diagonal one (Alg. 1)."""
+"""The Gaussian as an exponential family, with a full and with a diagonal covariance (Alg. 1)."""
 
 from math import log, pi
 

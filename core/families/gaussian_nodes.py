@@ -1,4 +1,4 @@
-"""The MAP Gaussians of many nodes at once, with full covariances."""
+"""MAP Gaussians of many nodes, with full covariances."""
 
 from math import log, pi
 from typing import Final
@@ -13,8 +13,8 @@ from core.families.posterior import posterior
 from core.families.statistics import Statistics
 
 NEAR: Final = 1e5
-"""A squared distance is summed from products of features up to this |y|^2 times the largest precision, where rounding
-costs it 1e-10 at most; beyond, the sample is whitened."""
+"""Up to this |y|^2 times the largest precision a squared distance is summed from products of features: rounding costs
+it 1e-10 at most. Farther samples are whitened."""
 
 
 class GaussianNodes(NodeArrays):

@@ -18,10 +18,10 @@ FACTORS: Final[dict[str, type[Factor]]] = {c.kind: c for c in (Gamma, Exponentia
 
 
 class Layout:
-    """Rows of width columns: the block of b features that are Gaussian in their coordinates, and f factors.
+    """Rows of width columns: a block of b features that are Gaussian in their coordinates, then f factors.
 
-    block (b,) and apart (f,) are the features of either; a factor's columns are at its span of those after the block.
-    Without factors a row is the sample itself.
+    block (b,) and apart (f,) are the features of the block and of the factors; spans (f,) says which of the columns
+    after the block are a factor's. Without factors a row is the sample itself.
     """
 
     def __init__(self, kinds: tuple[str, ...]) -> None:
@@ -49,9 +49,9 @@ class Layout:
         return Layout(tuple(self.kinds[feature] for feature in features))
 
     def columns(self, Z: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Rows (n, width) of samples (n, m), and the variance (n, b) of what was imputed in their block.
+        """Rows (n, width) of samples (n, m), and the variance (n, b) of filled values in their block.
 
-        A factor's columns are zero where spread (n, m) tells that its feature was imputed: it is not counted.
+        A factor's columns are zero where its feature was filled, spread (n, m) above 0: it is not counted.
         """
         if not self.factors:
             return Z, spread
@@ -63,7 +63,7 @@ class Layout:
         return rows, spread[:, self.block]
 
     def start(self) -> FloatArray:
-        """What the root expects of the factors' columns, (n_apart,), before there is any sample."""
+        """What the root expects of the factors' columns before any sample: (n_apart,)."""
         return np.concatenate([np.zeros(0), *(factor.start() for factor in self.factors)])
 
     def expecting(self, location: FloatArray, spread: FloatArray) -> FloatArray:
@@ -72,9 +72,9 @@ class Layout:
         return np.concatenate([np.zeros(0), *(factor.expecting(at, width) for factor, at, width in told)])
 
     def posterior(self, count: FloatArray, mean: FloatArray, expected: FloatArray) -> FloatArray:
-        """What groups expect of the factors' columns after their samples: (k, n_apart).
+        """What k groups expect of the factors' columns after their samples: (k, n_apart).
 
-        count (k,) and mean (k, width) are those of the samples; expected (k, n_apart) is what they expected before.
+        count (k,) and mean (k, width) are those of the samples, expected (k, n_apart) what the groups expected before.
         """
         after = expected.copy()
         for factor, span, columns in zip(self.factors, self.spans, self._after_block(mean), strict=True):
@@ -82,7 +82,7 @@ class Layout:
         return after
 
     def log_evidence(self, count: FloatArray, mean: FloatArray, expected: FloatArray) -> FloatArray:
-        """Log marginal likelihoods (k,) of the factors of such groups, but for what no grouping changes."""
+        """Log marginal likelihoods (k,) of these groups' factors, eq. (17), without what no grouping changes."""
         total = np.zeros(len(count))
         for factor, span, columns in zip(self.factors, self.spans, self._after_block(mean), strict=True):
             total += factor.log_evidence(count, columns, expected[:, span])

@@ -1,4 +1,4 @@
-"""Marginal likelihood of Gaussian samples, and the prior that it prefers (normal-inverse-Wishart)."""
+"""The marginal likelihood of Gaussian samples, eq. (19), and the normal-inverse-Wishart prior that it prefers."""
 
 from dataclasses import dataclass
 from math import log, pi
@@ -12,16 +12,17 @@ from core.families.cholesky import factor
 from core.families.statistics import outer
 
 STRENGTHS: Final[FloatArray] = np.array([2.0**k for k in range(9)])
-"""Candidates for how many pseudo-samples the prior scale counts as."""
+"""Pseudo-samples that a prior scale may count as. Chosen by hand; section 10 of docs/method.md has the losses of 1
+and of 16 alone."""
 MEAN_COUNT: Final = 0.1
-"""How many pseudo-samples the prior mean of a node below the root counts as."""
+"""Pseudo-samples that the prior mean of a node below the root counts as. Chosen by hand."""
 OWN_COUNT: Final = 1.0
-"""Pseudo-samples of the inherited variances in the prior scale, which otherwise takes the samples' own."""
+"""Pseudo-samples that the expected variances count as in the prior scale, beside the samples' own. Chosen by hand."""
 
 
 @dataclass(slots=True)
 class Choice:
-    """The best prior of each of k groups: its log marginal likelihood, its scale (k, m, m) or (k, m), its strength."""
+    """The best priors of k groups: log marginal likelihoods (k,), scales (k, m, m) or (k, m), and strengths (k,)."""
 
     log_evidence: FloatArray
     scale: FloatArray
@@ -30,9 +31,10 @@ class Choice:
 
 @dataclass(slots=True)
 class Expectation:
-    """What k groups expect before their samples: variances (k, m); correlations (k, m, m) and their credit (k,).
+    """What k groups expect before their samples: variances (k, m), correlations (k, m, m), and their credit (k,).
 
-    The correlations are those of the parent, credible at n / (n + m (m + 1) / 2) of its n samples; None when diagonal.
+    The correlations are those of the parent, None when diagonal. Their credit, 0 to 1, is n / (n + m (m + 1) / 2) for
+    a parent of n samples.
     """
 
     variance: FloatArray
@@ -43,10 +45,11 @@ class Expectation:
 def choose_prior(
     count: FloatArray, scatter: FloatArray, expected: Expectation, floor: float, mean_count: FloatArray
 ) -> Choice:
-    """The scale and strength of highest evidence for groups of samples.
+    """The scale and strength of the highest evidence, eq. (19), for each of k groups of samples.
 
-    count (k,); scatter (k, m, m) about the prior mean, or (k, m); mean_count (k,) the weight of the prior mean. The
-    scale is the group's own variances, shrunk to the expected ones, without correlations or with those expected.
+    count (k,); scatter about the prior mean, (k, m, m) or (k, m); mean_count (k,), the pseudo-samples of the prior
+    mean. A scale has the group's own variances, shrunk to the expected ones and at least floor, either without
+    correlations or with the expected ones.
     """
     scales = _scales(count, scatter, expected, floor)
     kinds, k = len(scales), len(count)
@@ -62,11 +65,10 @@ def choose_prior(
 def log_evidence(
     count: FloatArray, scatter: FloatArray, scale: FloatArray, strengths: FloatArray, mean_count: FloatArray
 ) -> FloatArray:
-    """Log marginal likelihoods, (k, s), of k groups under a prior of their scale and each of s strengths.
+    """Log marginal likelihoods (k, s) of k groups with their prior scales under each of s strengths: eq. (19), in nats.
 
-    With a pseudo-samples of scale T, nu = a + m - 1: log ml = log G_m((nu+n)/2) - log G_m(nu/2) + nu/2 log|aT|
-    - (nu+n)/2 log|aT+S| - nm/2 log pi + m/2 log(k0/(k0+n)). The eigenvalues of T^-1/2 S T^-1/2 serve every strength.
-    Diagonal: the product of the same for every feature alone.
+    The eigenvalues of T^-1/2 S T^-1/2 serve all strengths. When diagonal, the product over the features of the same
+    with m = 1.
     """
     m, a = scatter.shape[1], strengths
     if scatter.ndim == 2:
@@ -100,7 +102,7 @@ def _own_scale(count: FloatArray, scatter: FloatArray, expected: FloatArray, flo
 
 
 def _relative_spread(scatter: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues (k, m) of T^-1/2 S T^-1/2, and half the log determinants of T."""
+    """Eigenvalues (k, m) of T^-1/2 S T^-1/2, and half the log determinants (k,) of T."""
     factors, deviations = factor(scale)
     whitening = np.linalg.inv(factors) / deviations[:, None, :]
     spread = np.linalg.eigvalsh(whitening @ scatter @ whitening.transpose(0, 2, 1))
@@ -109,7 +111,7 @@ def _relative_spread(scatter: FloatArray, scale: FloatArray) -> tuple[FloatArray
 
 
 def _log_gamma_growth(nu: FloatArray, count: FloatArray, m: int) -> FloatArray:
-    """log G_m((nu + n) / 2) - log G_m(nu / 2), (k, s), without the part that cancels."""
+    """log Gamma_m((nu + n) / 2) - log Gamma_m(nu / 2), (k, s), for nu (s,) and n (k,)."""
     j = np.arange(m)
     grown = gammaln((nu[:, None] + count[:, None, None] - j) / 2).sum(2)
     value: FloatArray = grown - gammaln((nu[:, None] - j) / 2).sum(1)
@@ -119,9 +121,10 @@ def _log_gamma_growth(nu: FloatArray, count: FloatArray, m: int) -> FloatArray:
 def quick_evidence(
     count: FloatArray, scatter: FloatArray, expected: FloatArray, strengths: FloatArray, floor: float
 ) -> FloatArray:
-    """Log marginal likelihoods (k, s) with the group's own variances, shrunk to the expected ones (m,), as the scale.
+    """Log marginal likelihoods (k, s), in nats, up to a constant that grouping the samples otherwise does not change.
 
-    No correlations, and without what does not depend on how samples are grouped: to rank, not to decide.
+    The scale has the group's own variances, shrunk to the expected ones (m,), and no correlations. It serves to rank
+    cuts, not to decide on one.
     """
     m, a = scatter.shape[1], strengths
     variance = _own_scale(count, scatter, expected, floor)
@@ -139,6 +142,6 @@ def quick_evidence(
 
 
 def log_share(left: FloatArray, right: FloatArray) -> FloatArray:
-    """log B(l + 1/2, r + 1/2) / B(1/2, 1/2): the evidence of how many samples fall on which side, (k,)."""
+    """The log evidence (k,) of how many samples fall on which side, the Beta term of eq. (20)."""
     value: FloatArray = gammaln(left + 0.5) + gammaln(right + 0.5) - gammaln(left + right + 1.0) - log(pi)
     return value

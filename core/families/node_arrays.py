@@ -1,4 +1,4 @@
-"""What the elliptical densities of many nodes have in common, with full covariances and with diagonal ones."""
+"""What the densities of many nodes have in common, with full and with diagonal covariances."""
 
 from collections.abc import Callable
 from typing import Final
@@ -9,7 +9,7 @@ from core.arrays import BoolArray, FloatArray, grown, product_by_blocks
 from core.families.base import NodeDensities
 
 CHUNK_ROWS: Final = 64
-"""Rows scored at a time: bounds the memory of a large batch, and keeps the work in the processor's cache."""
+"""Rows scored at a time, which bounds the memory of a large batch and keeps the work in the processor's cache."""
 
 
 class NodeArrays(NodeDensities):
@@ -26,14 +26,14 @@ class NodeArrays(NodeDensities):
 
 
 def by_chunks(X: FloatArray, log_density: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Log densities (n, N) of samples, so many rows at a time."""
+    """Log densities (n, N) of samples (n, m), CHUNK_ROWS at a time."""
     if len(X) <= CHUNK_ROWS:
         return log_density(X)
     return np.concatenate([log_density(X[start : start + CHUNK_ROWS]) for start in range(0, len(X), CHUNK_ROWS)])
 
 
 def drawn_to(X: FloatArray, suspect: BoolArray, mean: FloatArray, whitening: FloatArray, reach: float) -> FloatArray:
-    """X with the suspect rows that are more than reach deviations from the mean drawn back to there."""
+    """Samples (n, m), the suspect ones (n,) drawn in to reach deviations of a mean (m,), eq. (18); X if none is."""
     if not suspect.any():
         return X
     rows = np.flatnonzero(suspect)

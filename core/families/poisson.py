@@ -11,10 +11,10 @@ from core.families.factor import LEAST, MOST_COUNT, Factor, Predictive
 from core.kinds import KINDS
 
 SHAPE: Final = 0.5
-"""Shape of the Gamma that a node expects its rate from, with its parent's mean: Jeffreys' prior, but for the scale. One
+"""Shape of the Gamma prior of a node's rate, whose mean is the parent's rate: that of Jeffreys' prior. A whole
 pseudo-sample of mean 10^6 would fix the rate to a part in a thousand."""
 LIMIT_COUNT: Final = 8.0
-"""Pseudo-samples of the warm-up's spread in the bounds of what is learned."""
+"""Pseudo-samples of the warm-up's spread, in the limits of what is learned. Chosen by hand."""
 _FEW: Final = 16.0
 _MOST_TERMS: Final = 1024
 

@@ -1,4 +1,4 @@
-"""What a node's statistics and prior say together of the mean and covariance of its Gaussian."""
+"""The mean and covariance of a node's Gaussian, by its statistics and prior."""
 
 import numpy as np
 
@@ -8,7 +8,11 @@ from core.families.statistics import Statistics, outer
 
 
 def posterior(statistics: Statistics, prior: Prior, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-    """MAP means (k, m) and covariances of these nodes: the moments of samples and pseudo-samples together."""
+    """MAP means (k, b) and covariances, (k, b, b) or (k, b), of these nodes (k,): eq. (5).
+
+    Deviations, under the default profile: the covariance has pseudo-samples of its own, strength in place of
+    mean_count, and the least variance is added.
+    """
     n, k0, a = statistics.count[nodes], prior.mean_count[nodes], prior.strength[nodes]
     b = statistics.n_block
     mean = (n[:, None] * statistics.mean[nodes, :b] + k0[:, None] * prior.mean[nodes, :b]) / (n + k0)[:, None]
@@ -20,7 +24,7 @@ def posterior(statistics: Statistics, prior: Prior, nodes: IntArray) -> tuple[Fl
 
 
 def scatter_about_prior(statistics: Statistics, prior: Prior, nodes: IntArray) -> FloatArray:
-    """The scatter of these nodes, with what the prior mean adds by being elsewhere: (k, m, m), or (k, m)."""
+    """The scatter of these nodes about the prior mean, (k, b, b) or (k, b): the terms of eq. (5) without Sigma_0."""
     n, k0 = statistics.count[nodes], prior.mean_count[nodes]
     b = statistics.n_block
     off = outer(statistics.mean[nodes, :b] - prior.mean[nodes, :b], statistics.diagonal)

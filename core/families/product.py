@@ -1,4 +1,4 @@
-"""A product over features: a Gaussian block of the gaussian and lognormal ones, and a factor for each of the others."""
+"""A product over features: one Gaussian block for gaussian and lognormal features, and a factor for each other one."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from core.families.statistics import Statistics
 
 
 class Product(Family):
-    """T is the block's and the factors' side by side, eta as well; A and log h are sums."""
+    """T and eta are those of the block and of the factors, side by side; A and log h are sums."""
 
     def __init__(self, block: type[Family], kinds: tuple[str, ...]) -> None:
         super().__init__(len(kinds))
@@ -52,7 +52,7 @@ class Product(Family):
 
 
 class ProductNodes(NodeDensities):
-    """N products. Samples come as coordinates; densities are those of the values, in the units of their kinds."""
+    """N products. Samples are coordinates; densities are those of the values, in the units of their kinds."""
 
     def __init__(self, layout: Layout, block: NodeDensities | None) -> None:
         self._layout, self._inner = layout, block
@@ -93,7 +93,7 @@ class ProductNodes(NodeDensities):
         return Conditional(given.known + factors, given.log_density + factors + unknown, mean, variance)
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Of the coordinates: those of the block, and about those of the factors."""
+        """Those of the coordinates: exact for the block, approximate for the factors."""
         block, m, n = self._layout.block, self._layout.n_features, self._n_nodes
         mean, covariance = np.zeros((n, m)), np.zeros((n, m, m))
         if self._inner is not None:
@@ -103,7 +103,7 @@ class ProductNodes(NodeDensities):
         return mean, covariance
 
     def drawn_in(self, X: FloatArray, log_density: FloatArray, reach: float) -> FloatArray:
-        """The block as it would be alone; each other feature within the limits of its kind."""
+        """Draw the block in as if it were alone, and each other feature to the limits of its kind."""
         drawn, block = X.copy(), self._layout.block
         if self._inner is not None:
             drawn[:, block] = self._inner.drawn_in(X[:, block], self._inner.log_density(X[:, block]), reach)

@@ -1,6 +1,6 @@
-"""Sufficient statistics of many cells at once (the nodes of a tree, or the two sides of each leaf's candidate).
+"""Sufficient statistics of many cells at once: the nodes of a tree, or the sides of its candidates.
 
-Centred: count, mean, and scatter about the mean, never raw sums of squares, which cancel far from the origin.
+Kept centred, as count, mean and scatter about the mean: raw sums of squares cancel far from the origin.
 """
 
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from core.errors import InvalidSnapshot
 from core.snapshot import Arrays, take
 
 LAST: Final = 1e-9
-"""A cell is empty when what would stay is this share of the sample: faded weights do not cancel to the last bit."""
+"""A cell is empty if this share of the sample taken out is left: faded weights do not cancel to the last bit."""
 
 
 @dataclass(slots=True)
 class Moments:
-    """Count (k,), mean (k, w) and scatter, (k, b, b) or (k, b) when diagonal, of k groups of rows.
+    """Count (k,), mean (k, w) and scatter of k groups of rows.
 
-    Of the w columns only the first b, the block, have a scatter; mostly b = w.
+    Only the first b of the w columns, the block, have a scatter: (k, b, b), or (k, b) when diagonal.
     """
 
     count: FloatArray
@@ -40,7 +40,7 @@ class Moments:
 
 
 def lengths(starts: IntArray, total: int) -> IntArray:
-    """How long the runs are that begin at starts and fill total places."""
+    """The lengths (k,) of runs that begin at starts (k,) and fill total places."""
     ends: IntArray = np.append(starts[1:], total)
     return ends - starts
 
@@ -52,10 +52,10 @@ def outer(D: FloatArray, diagonal: bool) -> FloatArray:
 
 
 def moments_of(X: FloatArray, spread: FloatArray, weight: FloatArray, starts: IntArray, *, diagonal: bool) -> Moments:
-    """The moments of runs of rows X (n, w), which begin at starts.
+    """The moments of runs of rows X (n, w), which begin at starts (k,).
 
-    spread (n, b) is a variance a feature that comes with each row (of imputed values), and tells how wide the block is;
-    weight (n,) is what a row counts.
+    spread (n, b) is the variance of filled values, which adds to the scatter; its width is that of the block. weight
+    (n,) is what each row counts.
     """
     count = np.add.reduceat(weight, starts)
     mean = np.add.reduceat(weight[:, None] * X, starts) / _divisor(count)
@@ -68,7 +68,7 @@ def moments_of(X: FloatArray, spread: FloatArray, weight: FloatArray, starts: In
 
 
 def _divisor(count: FloatArray) -> FloatArray:
-    """Counts (k, 1) to divide by: 1 for groups of samples so old that none counts."""
+    """Counts (k, 1) to divide by; 1 for groups of samples so old that they count 0."""
     return np.where(count > 0, count, 1.0)[:, None]
 
 
@@ -77,10 +77,10 @@ def _spread_out(n: FloatArray, like: FloatArray) -> FloatArray:
 
 
 class Statistics:
-    """Count, mean and scatter of C cells over rows of b + n_apart columns.
+    """Count (C,), mean (C, b + n_apart) and scatter, (C, b, b) or (C, b) when diagonal, of C cells.
 
-    Of the first b columns, the block, there is a scatter too, (C, b, b), or (C, b) when diagonal. They are the sums of
-    ITAN eq. moment: centred for the Gaussian's T(x) = (x, x x^T), and means of T(x) for what stands apart.
+    They are the means of T(x) of eq. (4): in centred form for the Gaussian block, T(x) = (x, x x^T), and as they are
+    for the n_apart columns of the factors.
     """
 
     def __init__(self, capacity: int, n_features: int, *, diagonal: bool, n_apart: int = 0) -> None:
@@ -91,7 +91,7 @@ class Statistics:
         self.scatter = np.zeros((capacity, b) if diagonal else (capacity, b, b))
 
     def empty(self, capacity: int) -> "Statistics":
-        """Other cells for rows of the same columns, with nothing in them."""
+        """New cells for rows of the same columns, all empty."""
         return Statistics(capacity, self.n_block, diagonal=self.diagonal, n_apart=self.n_apart)
 
     def grow(self, capacity: int) -> None:
@@ -99,15 +99,15 @@ class Statistics:
         self.count, self.mean, self.scatter = (grown(a, capacity) for a in (self.count, self.mean, self.scatter))
 
     def of(self, cells: IntArray) -> Moments:
-        """A copy of these cells."""
+        """A copy of these cells (k,)."""
         return Moments(self.count[cells], self.mean[cells], self.scatter[cells])
 
     def put(self, cells: IntArray, moments: Moments) -> None:
-        """Overwrite these cells."""
+        """Overwrite these cells (k,)."""
         self.count[cells], self.mean[cells], self.scatter[cells] = moments.count, moments.mean, moments.scatter
 
     def merge(self, cells: IntArray, moments: Moments) -> None:
-        """Add groups of samples to distinct cells; a group of no samples changes nothing."""
+        """Add groups (k,) of samples to distinct cells (k,); a group of weight 0 changes nothing."""
         old, new = self.count[cells], moments.count
         total = np.where(old + new > 0, old + new, 1.0)
         delta = moments.mean - self.mean[cells]
@@ -117,13 +117,13 @@ class Statistics:
         self.count[cells] = old + new
 
     def insert(self, cells: IntArray, x: FloatArray, spread: FloatArray, weight: float = 1.0) -> None:
-        """Count one row, and the variance (b,) that came with it, in distinct cells."""
+        """Count a row x (w,), with the variance (b,) of its filled values, in distinct cells (k,)."""
         one = moments_of(x[None], spread[None], np.array([weight]), np.zeros(1, np.int64), diagonal=self.diagonal)
         same = np.zeros(len(cells), np.int64)
         self.merge(cells, Moments(one.count[same], one.mean[same], one.scatter[same]))
 
     def remove(self, cells: IntArray, x: FloatArray, spread: FloatArray, weight: float = 1.0) -> None:
-        """Take one row out of cells that counted it: insert's inverse up to rounding."""
+        """Take a row out of cells that counted it: the inverse of insert, up to rounding."""
         old = self.count[cells]
         last = old <= weight * (1 + LAST)
         rest = np.where(last, 1.0, old - weight)
@@ -137,16 +137,16 @@ class Statistics:
         self.scatter[cells] = scatter
 
     def fade(self, factor: float) -> None:
-        """Let all samples so far count that much less; means stay."""
+        """Multiply the weight of all samples so far by a factor, 0 to 1; means stay."""
         self.count *= factor
         self.scatter *= factor
 
     def state(self, name: str) -> dict[str, NDArray[Any]]:
-        """The cells as arrays of names that begin with this one."""
+        """The arrays of a snapshot; their names begin with this name."""
         return {f"{name}_count": self.count, f"{name}_mean": self.mean, f"{name}_scatter": packed(self.scatter)}
 
     def check(self, arrays: Arrays, name: str, n_cells: int) -> None:
-        """InvalidSnapshot if a state's cells are not those of samples."""
+        """Raise InvalidSnapshot if no samples could have produced these cells."""
         count = take(arrays, f"{name}_count", np.float64, (n_cells,))
         take(arrays, f"{name}_mean", np.float64, (n_cells, self.mean.shape[1]))
         rows = take(arrays, f"{name}_scatter", np.float64, (n_cells, packed_width(self.n_block, self.diagonal)))
@@ -154,12 +154,12 @@ class Statistics:
             raise InvalidSnapshot(f"its {name} statistics have a count or variance below zero")
 
     def load(self, arrays: Arrays, name: str) -> None:
-        """Take over as many cells as there are from a state."""
+        """Continue from a state that check has passed, with as many cells as it has."""
         self.count, self.mean = arrays[f"{name}_count"], arrays[f"{name}_mean"]
         self.scatter = unpacked(arrays[f"{name}_scatter"], self.scatter)
 
     def _cleared(self, scatter: FloatArray) -> FloatArray:
-        """Variances that came out a rounding error below zero (equal samples) are zero."""
+        """Set variances that rounding left below zero (equal samples) to zero."""
         if self.diagonal:
             return np.maximum(scatter, 0.0)
         i = np.arange(scatter.shape[1])

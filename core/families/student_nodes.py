@@ -1,8 +1,8 @@
-"""The posterior predictive of the Gaussian: a Student t, heavy-tailed while a node knows little.
+"""The posterior predictive of the Gaussian, eq. (6): a Student t, heavy-tailed while a node knows little.
 
 With a normal-inverse-Wishart prior of k0 pseudo-samples for the mean and a for the scale, n samples give the MAP
-location, the MAP covariance times (n + k0 + 1) / (n + k0) as scale matrix, and n + a degrees of freedom. The Gaussian
-of Alg. 1 is its limit.
+location, the MAP covariance times (n + k0 + 1) / (n + k0) as scale matrix, and n + a degrees of freedom. The paper has
+the Gaussian of Alg. 1, which is its limit.
 """
 
 from math import pi
@@ -20,12 +20,13 @@ from core.families.statistics import Statistics
 
 MOST_FREEDOM: Final = 30.0
 MOST_FREEDOM_PER_FEATURE: Final = 4.0
-"""Even a node that has seen much keeps a tail, which bounds what a single sample can cost. With the features grows what
-the tail takes from the centre, about m^2 / (4 nu) nats, so the cap grows with them."""
+"""Cap of the degrees of freedom: even a node that has seen much keeps a tail, which bounds what one sample can cost.
+The tail costs the centre about m^2 / (4 nu) nats, so the cap grows with the features. Chosen by hand; section 10 of
+docs/method.md has the loss without it."""
 
 
 def predictive(statistics: Statistics, prior: Prior, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Locations (k, m), scale matrices and degrees of freedom (k,) of these nodes."""
+    """Locations (k, b), scale matrices, (k, b, b) or (k, b), and degrees of freedom (k,) of these nodes: eq. (6)."""
     mean, covariance = posterior(statistics, prior, nodes)
     n, k0 = statistics.count[nodes], prior.mean_count[nodes]
     widening = ((n + k0 + 1) / (n + k0)).reshape(-1, *(1,) * (covariance.ndim - 1))
@@ -38,14 +39,14 @@ def most_freedom(n_features: int) -> float:
 
 
 def log_norm(freedom: FloatArray, n_features: int) -> FloatArray:
-    """Log densities (N,) of standard Student t over so many features at their centre."""
+    """Log densities (N,) at the centre of standard Student t over n_features, in nats."""
     half = (freedom + n_features) / 2
     norm: FloatArray = gammaln(half) - gammaln(freedom / 2) - 0.5 * n_features * np.log(freedom * pi)
     return norm
 
 
 def expected_tail(freedom: FloatArray, known: int, missing: int) -> FloatArray:
-    """The expected growth (N,) of log(1 + q / nu) by features that are not known, given some that are.
+    """How much log(1 + q / nu) grows, on average, by the missing features, given the known ones: (N,).
 
     (1 + q / nu) = (1 + q_known / nu) (1 + F missing / (nu + known)), and the reciprocal of the last factor is Beta.
     """
@@ -54,10 +55,10 @@ def expected_tail(freedom: FloatArray, known: int, missing: int) -> FloatArray:
 
 
 def stretch(freedom: FloatArray, squared: FloatArray, known: int) -> FloatArray:
-    """Variance over scale, (n, N), of features given so many known ones at squared distances (n, N).
+    """Variance over scale, (n, N), of the missing features, given known ones at squared distances (n, N).
 
-    These features are again Student t, with nu + known degrees of freedom and (nu + q_known) / (nu + known) times the
-    scale. Their variance, that times (nu + known) / (nu + known - 2), grows beyond all bounds towards two degrees of
+    They are Student t again, with nu + known degrees of freedom and (nu + q_known) / (nu + known) times the scale.
+    Their variance is that times (nu + known) / (nu + known - 2), which grows without bound towards two degrees of
     freedom: below three it is taken as at three.
     """
     stretched: FloatArray = (freedom + squared) / np.maximum(freedom + known - 2.0, 1.0)

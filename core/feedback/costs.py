@@ -15,9 +15,11 @@ from core.snapshot import Arrays, take
 
 MAX_BINS: Final = 2048
 MERGED_SHARE: Final = 8
+"""When there are more bins, one in MERGED_SHARE is merged away. Chosen by hand: they bound memory and work."""
 FEWEST_UNFLAGGED: Final = 20
+"""With fewer labels of unflagged samples recall is unknown. Chosen by hand."""
 Z_95: Final = 1.959963984540054
-
+"""The 97.5 % quantile of the standard normal: the ends of a 95 % interval."""
 
 Estimate = tuple[float | None, float | None, float | None]
 """A share, and the ends of its interval; None when they cannot be known."""

@@ -21,13 +21,15 @@ from core.threshold.recent_scores import RecentScores, check_ring
 START_ODDS: Final = 0.3
 RATE: Final = 3.0
 """The second model starts at these odds; each known anomaly multiplies them by exp(RATE) to the power of how much
-higher, as a share of the recent scores, it would have ranked by that model than by the first alone."""
+higher, as a share of the recent scores, it would have ranked by that model than by the first alone. Chosen by hand."""
 FEW: Final = 20.0
+"""Labelled normals, beside two for each feature, at which both models count alike. Chosen by hand."""
 MOST: Final = 30.0
+"""Bound of the exponent, far from overflow."""
 
 
 class Supervision:
-    """Scores by two models: that of everything, and that of labelled normals.
+    """Scores by two models, eq. (33): that of everything, and that of labelled normals.
 
     The second opinion is the mean of both models' scores, the normals' counting n of n + 2 m + FEW with n of them
     learned. How far it is followed is exponential weights on how the anomalies that became known would have ranked: not

@@ -1,4 +1,4 @@
-"""How a tree grows: when which node is cut by which hyperplane."""
+"""What every way of growing a tree does: decide when which node is cut by which hyperplane."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -14,47 +14,47 @@ from core.snapshot import Arrays
 
 
 class Growth(ABC):
-    """Watches what a tree's nodes count, and cuts them in time."""
+    """Watches what the nodes of a tree count, and cuts them when it is time."""
 
     most_sides: int = 0
-    """The most sides that a record must keep of one sample, w."""
+    """The most sides that a record must keep of one sample."""
 
     def sides(self, X: FloatArray) -> BoolArray:
-        """What a record must keep of samples (n, m) beside their place in the tree: (n, w)."""
+        """What a record must keep of samples (n, m) beside their place in the tree: (n, N), or (n, 0) for nothing."""
         return np.zeros((len(X), 0), bool)
 
     @abstractmethod
     def keys(self, X: FloatArray, held: BoolArray) -> IntArray:
-        """A number (n,) for each of a round's samples in the nodes held (n, N): equal ones are counted alike."""
+        """A key (n,) for each sample (n, m) of a round, in the nodes held (n, N): equal keys are counted together."""
 
     @abstractmethod
     def count(self, learned: LearnedBatch, held: BoolArray, groups: Groups, moments: Moments) -> None:
-        """Take note of a round, as samples (n, m) in the nodes held (n, N), and as the moments of its groups."""
+        """Count a round: its samples, the nodes held (n, N) that hold them, and the moments of its groups by key."""
 
     @abstractmethod
     def change(self, sample: LearnedSample, sign: int, weight: float) -> None:
-        """Take one sample out of (sign -1) or into (sign +1) what was noted."""
+        """Take one sample out of (sign -1) or back into (sign +1) what was counted, with its present weight."""
 
     @abstractmethod
     def grow(self, before: int, after: int) -> None:
-        """Cut what is due, now that the number of learned samples has gone from before to after."""
+        """Cut the nodes that are due, now that the number of learned samples went from before to after."""
 
     def weigh(self, shares: Shares) -> None:
-        """See whose the samples of a round are, before the weights move by them."""
+        """See how the samples of a round divide among the nodes, before the weights move by them."""
         return
 
     def fade(self, factor: float) -> None:
-        """Let what was noted so far count that much less."""
+        """Multiply everything counted so far by a factor, 0 to 1."""
         return
 
     @abstractmethod
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name."""
+        """The arrays of a snapshot, by name."""
 
     @abstractmethod
     def check(self, arrays: Arrays, times_cut: IntArray, n_learned: int) -> None:
-        """InvalidSnapshot if a state does not fit a tree whose nodes are cut so often (N,), and so many samples."""
+        """Raise InvalidSnapshot if a state does not fit a tree of nodes cut times_cut (N,) times, and n_learned."""
 
     @abstractmethod
     def load(self, arrays: Arrays) -> None:
-        """Take over a state."""
+        """Continue from a state that check has passed."""

@@ -1,4 +1,4 @@
-"""The mixture of the nodes' densities: the nodes, their weights, and the rules that move the weights.
+"""The mixture of the nodes' densities, eq. (10): the nodes, their weights, and the rules that move the weights.
 
 nodes                   the nodes: subspace, statistics, prior, density and weight of each
 learned                 samples as the nodes learn them, and as they take them back

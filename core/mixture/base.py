@@ -1,4 +1,4 @@
-"""What every rule that moves the weights alpha of the mixture p(x) = sum_i alpha_i f_i(x) does (ITAN eq. mixture)."""
+"""The weights of the nodes in the mixture, and what every rule that moves them does."""
 
 from abc import ABC, abstractmethod
 from typing import Final
@@ -12,14 +12,19 @@ from core.mixture.shares import Shares
 from core.tree.subspaces import Pair, SubspaceTree
 
 MEMORY: Final = 1000.0
-"""Samples that the children's shares remember."""
+"""Samples that the children's shares of what reaches their parent remember. Chosen by hand."""
 LARGEST_LOSS: Final = 1e217
+"""No stream is so long that a count or summed loss reaches it."""
 
 
 class Mixture(ABC):
-    """Weights (N,) on the simplex; move them by the densities that the samples had before they were learned."""
+    """Weights alpha (N,), positive and summing to one, of the nodes of a tree.
+
+    They move by the densities that the samples of a round had before they were learned.
+    """
 
     name: str
+    """The rule's name in a config."""
 
     def __init__(self, tree: SubspaceTree, memory: float = MEMORY) -> None:
         self._tree, self._memory = tree, memory
@@ -36,11 +41,11 @@ class Mixture(ABC):
         self.log_weights = np.log(np.maximum(values, LEAST_WEIGHT))
 
     def log_p(self, log_density: FloatArray) -> FloatArray:
-        """log_mixture by the present weights."""
+        """Log densities (n,) of the mixture, eq. (10), from the nodes' log densities (n, N)."""
         return log_sum_exp(log_density + self.log_weights)
 
     def shares(self, log_density: FloatArray) -> Shares:
-        """Whose each sample is by the present weights, from the log densities (n, N)."""
+        """How samples divide among the nodes by the present weights, from their log densities (n, N)."""
         terms = (log_density + self.log_weights).T
         top = terms.max(0)
         own = np.exp(terms - top)
@@ -50,32 +55,34 @@ class Mixture(ABC):
 
     @abstractmethod
     def learn(self, shares: Shares) -> None:
-        """Move the weights by a round of samples."""
+        """Move the weights by a round of samples, n >= 1."""
 
     @abstractmethod
     def split(self, pair: Pair, kept: float, left_share: float) -> None:
-        """A node keeps a share of its weight; its new children get left_share and the rest of what it gives."""
+        """Give a node's new children weight: the node keeps the share kept, 0 to 1, the left child gets left_share of
+        the rest.
+        """
 
     @abstractmethod
     def merge(self, pair: Pair) -> None:
-        """Give the weight of two leaves back to the node they came from."""
+        """Give the weight of two leaves back to their parent."""
 
     @abstractmethod
     def lift(self, pair: Pair, child: int) -> None:
-        """One child takes its parent's place, and the weight of both and of the other child, a leaf."""
+        """Let one child take its parent's place, with the weight of both and of the other child, a leaf."""
 
     @property
     @abstractmethod
     def running(self) -> FloatArray:
-        """What a snapshot must keep beside the weights."""
+        """The numbers that a snapshot must keep beside the weights."""
 
     def check(self, running: FloatArray, n_nodes: int) -> None:
-        """InvalidSnapshot if running is not what a mixture of so many nodes writes."""
+        """Raise InvalidSnapshot if no mixture of so many nodes could have written these numbers."""
         if running.shape != self._running_shape(n_nodes) or not self._fits(running):
             raise InvalidSnapshot("its mixture's running estimates do not fit")
 
     def restore(self, running: FloatArray, weights: FloatArray) -> None:
-        """Take over a state."""
+        """Continue from numbers that check has passed, and from weights (N,)."""
         self._take(running)
         self.weights = weights
 
@@ -84,8 +91,8 @@ class Mixture(ABC):
 
     @abstractmethod
     def _fits(self, running: FloatArray) -> bool:
-        """Whether this can have been kept beside weights."""
+        """Whether these numbers are in range."""
 
     @abstractmethod
     def _take(self, running: FloatArray) -> None:
-        """Take over what is kept beside the weights."""
+        """Continue from these numbers."""

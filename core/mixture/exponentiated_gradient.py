@@ -12,17 +12,18 @@ from core.mixture.learning_rates import theorem_1_rate
 from core.tree.subspaces import SubspaceTree
 
 RATIO_CAP: Final = 5.0
-"""Where EG clips f_i / p. The paper bounds f, which carries units; the ratio itself reaches 1 / alpha_i, and unclipped
-it throws all weight on one node (log-loss 5 to 30 on the paper's own experiments)."""
+"""Where f_i / p is clipped: unclipped it reaches 1 / alpha_i, and R with it. Chosen by hand; section 10 of
+docs/method.md has the loss with and without it."""
 LEAST_MEAN_LOSS: Final = 1e-3
+"""The least A, which the losses turn negative once densities pass 1. Chosen by hand."""
 
 
 class ExponentiatedGradient(FlatMixture):
-    """alpha_i <- alpha_i exp(theta f_i / p), normalised (ITAN eq. EG; the paper leaves the normalisation out).
+    """The paper's rule, eq. (11), with the rate of Theorem 1, eq. (12).
 
-    theta is Theorem 1's, 2 sqrt(ln N) / (R sqrt(2 A T) + R^2 sqrt(ln N)), from running estimates: T the samples so far,
-    A their mean loss -log p (at least LEAST_MEAN_LOSS: it is negative once densities pass 1), R the largest ratio so
-    far.
+    Deviations: weights are normalised, which the paper leaves out. T, A and R are running estimates, since nobody
+    knows them beforehand: the samples so far, their mean loss, the largest ratio so far. Ratios f_i / p are clipped
+    where the paper bounds f, since a bound on f would carry units.
     """
 
     name = "eg"

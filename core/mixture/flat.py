@@ -12,7 +12,7 @@ from core.tree.subspaces import Pair
 
 
 class FlatMixture(Mixture):
-    """Every node bids for itself, whatever the tree."""
+    """Every node competes with all others, whatever the tree."""
 
     def learn(self, shares: Shares) -> None:
         self._move((shares.own / np.maximum(self.weights, LEAST_WEIGHT)[:, None]).T, shares.log_p)
@@ -37,4 +37,4 @@ class FlatMixture(Mixture):
 
     @abstractmethod
     def _move(self, ratio: FloatArray, log_p: FloatArray) -> None:
-        """One step by the ratios f_i / p (k, N) of a round whose log p is log_p (k,)."""
+        """Move the weights by a round of k samples: the ratios f_i / p (k, N), and log p (k,)."""

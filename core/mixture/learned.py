@@ -1,4 +1,4 @@
-"""Samples as the density learns them, and what must be kept of one to take it back."""
+"""How samples are learned, and what must be kept of one to take it out again."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +10,10 @@ from core.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class LearnedSample:
-    """How one sample was learned: its number among the learned, its moment on the clock of forgetting, and as what.
+    """How one sample was learned: its number among the learned samples (ordinal), its moment on the clock, its value.
 
-    x (m,) is what entered the statistics, spread (m,) the variance of what was imputed, left (w,) the sides that a
-    sequential 2-means gave it, for trees that grow by one.
+    x (m,) is what entered the statistics, spread (m,) the variance of filled values. left (N,) says which side of each
+    node's sequential 2-means counted it; it is empty, (0,), for trees without one.
     """
 
     ordinal: int
@@ -25,7 +25,7 @@ class LearnedSample:
 
 @dataclass(slots=True)
 class LearnedBatch:
-    """A round of n samples: a LearnedSample's fields as columns; weight (n,) is what each counts at its end."""
+    """The n samples of a round: a LearnedSample's fields as columns; weight (n,) is what each counts at its end."""
 
     x: FloatArray
     spread: FloatArray
@@ -41,7 +41,7 @@ class LearnedBatch:
 
 @dataclass(slots=True)
 class Groups:
-    """The samples of a round, gathered by a key: key (g,) of each group, first (g,) where it starts in order (n,)."""
+    """The n samples of a round in g groups: key (g,) of each group, and where it starts, first (g,), in order (n,)."""
 
     key: IntArray
     first: IntArray
@@ -49,12 +49,12 @@ class Groups:
 
     @classmethod
     def by(cls, keys: IntArray) -> "Groups":
-        """Group samples by their keys (n,), in order of the keys; samples of one group stay in their order."""
+        """Group samples by their keys (n,): groups by rising key, samples within a group in their order."""
         order = np.argsort(keys, kind="stable")
         ordered = keys[order]
         first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
         return cls(ordered[first], first, order)
 
     def sample(self, rows: Any) -> Any:
-        """Of rows (n, ...), one of each group."""
+        """The rows (g, ...), out of (n, ...), of the first sample of each group."""
         return rows[self.order[self.first]]

@@ -4,13 +4,17 @@ from math import sqrt
 from typing import Final
 
 SOFT_BAYES_RATE: Final = 0.02
+"""The least rate, which keeps the weights moving on streams that change. Chosen by hand."""
 
 
 def theorem_1_rate(complexity: float, largest_ratio: float, mean_loss: float, rounds: float) -> float:
-    """Theorem 1's theta for complexity sqrt(ln N), R, A and T."""
+    """Theorem 1's theta, eq. (12), from sqrt(ln N), R, A and T.
+
+    The paper's bound on the regret for this rate is false as stated; what holds is eq. (13).
+    """
     return 2 * complexity / (largest_ratio * sqrt(2 * mean_loss * rounds) + largest_ratio**2 * complexity)
 
 
 def soft_bayes_rate(count: float) -> float:
-    """Soft-Bayes' eta for the sample after count others."""
+    """The eta of eq. (14) for the sample that comes after count others."""
     return max(SOFT_BAYES_RATE, 1 / (count + 2))

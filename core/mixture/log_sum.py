@@ -7,10 +7,11 @@ import numpy as np
 from core.arrays import FloatArray
 
 LEAST_WEIGHT: Final = 1e-300
+"""A weight below counts as this one: its logarithm is finite, and it may still grow."""
 
 
 def log_mixture(log_density: FloatArray, weights: FloatArray) -> FloatArray:
-    """log sum_i alpha_i f_i, (n,), from the nodes' log densities (n, N).
+    """Log densities (n,) of the mixture, eq. (10), from the nodes' log densities (n, N) and the weights (N,).
 
     >>> log_mixture(np.array([[-1e5, -1e5]]), np.array([0.5, 0.5]))
     array([-100000.])
@@ -19,7 +20,7 @@ def log_mixture(log_density: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def log_sum_exp(terms: FloatArray) -> FloatArray:
-    """log of the sum of exponentials along the rows of (n, N): (n,)."""
+    """The log of the sum of exponentials of each row: (n,) of (n, N). Overflows for no finite terms."""
     top: FloatArray = np.maximum.reduce(terms, axis=1)
     terms = terms - top[:, None]
     np.exp(terms, out=terms)

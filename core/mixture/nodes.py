@@ -1,4 +1,4 @@
-"""The nodes of the mixture: their subspaces, what each has counted, its prior, its density and its weight."""
+"""The nodes of the mixture: their subspaces, and what each has counted, its prior, density and weight."""
 
 from typing import Any, Final
 
@@ -18,13 +18,15 @@ from core.snapshot import Arrays, take
 from core.tree.subspaces import Pair, SubspaceTree
 
 VARIANCE_FLOOR: Final = 1e-4
+"""The least variance of a feature, in the scaled space, for duplicates and constant features. Chosen by hand; section
+10 of docs/method.md has the loss without it."""
 LEAST_STRENGTH: Final = 1e-3
 MOST_STRENGTH: Final = 1e3
-"""Pseudo-samples of a prior: those of a config, or those that the evidence chooses among."""
+"""Range of a prior's pseudo-samples in a snapshot: all that a config allows, or the evidence chooses among."""
 
 
 class Nodes:
-    """N nodes; node 0 is the root. Densities and weights stand still until refresh."""
+    """N nodes; node 0 is the root. Densities stand still until refresh."""
 
     def __init__(self, config: DetectorConfig) -> None:
         self.layout = layout = Layout(config.kinds)
@@ -42,7 +44,7 @@ class Nodes:
         self.refresh()
 
     def count(self, held: BoolArray, groups: Moments) -> None:
-        """Count groups of samples in the nodes that hold them: held (g, N)."""
+        """Count g groups of samples in the nodes held (g, N) that hold them."""
         cell, group = np.nonzero(held.T)
         starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
         cells = cell[starts]
@@ -50,7 +52,7 @@ class Nodes:
         self.touch(cells)
 
     def change(self, sample: LearnedSample, sign: int, weight: float) -> None:
-        """Take one sample out of (sign -1) or into (sign +1) the nodes that counted it."""
+        """Take one sample out of (sign -1) or back into (sign +1) the nodes that counted it, with its weight now."""
         cells = self.tree.counting(sample.x, sample.ordinal)
         change = self.statistics.remove if sign < 0 else self.statistics.insert
         x, spread = self.layout.columns(sample.x[None], sample.spread[None])
@@ -58,31 +60,35 @@ class Nodes:
         self.touch(cells)
 
     def fade(self, factor: float) -> None:
-        """Let what was counted so far count that much less."""
+        """Multiply everything counted so far by a factor, 0 to 1."""
         if factor != 1.0:
             self.statistics.fade(factor)
             self.touch(slice(None))
 
     def covariance(self, nodes: IntArray) -> FloatArray:
-        """The covariances of these nodes by what they have counted: (k, m, m), or (k, m) when diagonal."""
+        """The covariances of these nodes' blocks, eq. (5): (k, b, b), or (k, b) when diagonal."""
         return posterior(self.statistics, self.prior, nodes)[1]
 
     def cut(self, node: int, normal: FloatArray, offset: float, since: int, free: Pair | None = None) -> Pair:
-        """Cut a node; its children, empty as yet, count samples from ordinal since on."""
+        """Cut a node by a unit normal (m,) and offset. Its children start empty and count from ordinal since on.
+
+        They take the numbers of the pair free, which was given up, or new ones.
+        """
         pair = self.tree.split(node, normal, offset, since, free)
         self._grow()
         self.touch(pair.children)
         return pair
 
     def expect(self, location: FloatArray, spread: FloatArray) -> None:
-        """Let the root expect of counts what a warm-up with these medians and spreads (m,) of the coordinates says."""
+        """Set what the root expects of its factors, from medians and spreads (m,) of the warm-up's coordinates."""
         self.prior.mean[0, len(self.layout.block) :] = self.layout.expecting(location, spread)
         self.touch(0)
 
     def inherit(self, pair: Pair, sides: Moments, mean_count: float) -> None:
         """Give new children what their sides have counted.
 
-        Their own means are the prior of the block, for so many samples; what their parent knows is that of the rest.
+        They expect the block's mean to be that of their side, for mean_count pseudo-samples, and of the factors what
+        their parent has learned.
         """
         at, b = np.array([pair.node]), len(self.layout.block)
         self.statistics.put(pair.children, sides)
@@ -90,14 +96,14 @@ class Nodes:
         self.prior.mean[pair.children, b:] = self.known_apart(at)
 
     def known_apart(self, nodes: IntArray) -> FloatArray:
-        """What these nodes have learned to expect of the columns apart from the block: (k, n_apart)."""
+        """What these nodes have learned to expect of their factors' columns: (k, n_apart)."""
         statistics, b = self.statistics, len(self.layout.block)
         return self.layout.posterior(statistics.count[nodes], statistics.mean[nodes], self.prior.mean[nodes, b:])
 
     def evidence_apart(self, leaves: IntArray, parts: list[Moments]) -> FloatArray:
-        """Log marginal likelihoods of what is not in the block: of whole leaves (k,), their left and right sides.
+        """Log marginal likelihoods (3 k,) of the factors, in nats: of k whole leaves, then their left and right sides.
 
-        A leaf expects what its prior says, its sides what it has learned itself: (3 k,).
+        A leaf expects what its prior says; its sides expect what the leaf has learned.
         """
         count, mean = np.concatenate([p.count for p in parts]), np.concatenate([p.mean for p in parts])
         learned = self.known_apart(leaves)
@@ -105,9 +111,9 @@ class Nodes:
         return self.layout.log_evidence(count, mean, expected)
 
     def extent(self, X: FloatArray, covariance: FloatArray) -> FloatArray:
-        """The covariance of a leaf's samples (n, m) in the space of the tree, given that of its block.
+        """The covariance of a leaf's samples (n, m) over all features, (m, m) or (m,), given that of its block.
 
-        Without factors that is the block's own; with them only the samples tell, and a constant one has a variance.
+        Without factors it is the block's own; with factors it is that of the samples, plus the least variance.
         """
         if not self.layout.factors:
             return covariance
@@ -119,7 +125,7 @@ class Nodes:
         return whole
 
     def lift(self, pair: Pair, child: int, since: int) -> None:
-        """One child's subtree takes its parent's place; its sibling, a leaf, is gone and the pair free."""
+        """Move one child's subtree into its parent's place, counting from ordinal since on; its sibling goes."""
         self.mixture.lift(pair, child)
         self.tree.lift(pair, child, since)
         at, source = np.array([pair.node]), np.array([child])
@@ -129,26 +135,26 @@ class Nodes:
         self.touch(pair.node)
 
     def touch(self, nodes: Any) -> None:
-        """Say that the prior or statistics of these nodes have changed."""
+        """Mark nodes whose prior or statistics have changed."""
         self._stale[nodes] = True
         self._current = False
 
     def refresh(self) -> None:
-        """Estimate anew the densities of nodes whose statistics or prior have changed."""
+        """Estimate the densities of marked nodes anew."""
         if not self._current:
             self._current = True
             self.densities.update(self.statistics, self.prior, np.flatnonzero(self._stale))
             self._stale[:] = False
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name."""
+        """The arrays of a snapshot, by name."""
         arrays = self.tree.state() | {"mixture": self.mixture.running, "weights": self.mixture.weights}
         arrays |= {f"prior_{name}": getattr(self.prior, name) for name in Prior.ARRAYS}
         arrays["prior_scale"] = packed(self.prior.scale)
         return arrays | self.statistics.state("node")
 
     def check(self, arrays: Arrays) -> IntArray:
-        """How often each node of a state is cut, (N,); InvalidSnapshot if its arrays do not fit together."""
+        """How often each node of a state is cut, (N,). Raises InvalidSnapshot if its arrays do not fit together."""
         times_cut = self.tree.check(arrays)
         n, b = len(times_cut), self.statistics.n_block
         self.statistics.check(arrays, "node", n)
@@ -166,7 +172,7 @@ class Nodes:
         return times_cut
 
     def load(self, arrays: Arrays) -> None:
-        """Take over a state."""
+        """Continue from a state that check has passed."""
         self.tree.load(arrays)
         self._grow()
         for name in Prior.ARRAYS:

@@ -8,18 +8,21 @@ from core.tree.subspaces import SubspaceTree
 
 @dataclass(slots=True)
 class Shares:
-    """Whose the n samples of a round are: own (N, n) is alpha_i f_i / p, and log_p (n,)."""
+    """How the n samples of a round divide among N nodes.
+
+    own (N, n) is alpha_i f_i / p, which sums to one over the nodes; log_p (n,) is the mixture's log density.
+    """
 
     own: FloatArray
     log_p: FloatArray
 
     def reaching(self, tree: SubspaceTree) -> FloatArray:
-        """The share of each sample that is a node's or of what is below it, (N, n)."""
+        """The share of each sample that a node and all nodes below it have together, (N, n): r_v of eq. (16)."""
         return summed_upwards(self.own, tree)
 
 
 def summed_upwards(values: FloatArray, tree: SubspaceTree) -> FloatArray:
-    """For each node the sum of values (N, ...) of itself and all that is below it."""
+    """For each node the sum of the values (N, ...) of itself and of all nodes below it."""
     total = values.copy()
     rows = list(total)
     for node, left, right in tree.links_upwards:

@@ -1,4 +1,4 @@
-"""Soft-Bayes: weights that mix with the likelihood ratios."""
+"""Soft-Bayes: weights that mix with the ratios f_i / p."""
 
 import numpy as np
 
@@ -10,11 +10,10 @@ from core.tree.subspaces import SubspaceTree
 
 
 class SoftBayes(FlatMixture):
-    """alpha_i <- alpha_i ((1 - eta) + eta f_i / p) with eta = max(SOFT_BAYES_RATE, 1 / (t + 1)).
+    """Soft-Bayes, eq. (14), of Orseau, Lattimore and Legg.
 
-    Orseau, Lattimore and Legg, "Soft-Bayes: Prod for mixtures of experts with log-loss". Its regret does not depend on
-    the size of the ratios; a weight may still fade to nothing while its node is of no use. Within a round the rates add
-    up as if the nodes stood still.
+    Its regret does not depend on how large the ratios are. A weight may still fade to nothing while its node is of no
+    use. A round of k samples takes one step of rate 1 - (1 - eta)^k by the mean ratio. The paper has another rule.
     """
 
     name = "soft_bayes"

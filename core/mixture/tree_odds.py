@@ -11,21 +11,25 @@ from core.mixture.log_sum import LEAST_WEIGHT
 from core.mixture.shares import Shares
 from core.tree.subspaces import Pair, SubspaceTree
 
-START_STOP_ODDS: Final = log(0.3 / 0.7)
-MOST_STOP_ODDS: Final = 7.0
+START_KEEP_ODDS: Final = log(0.3 / 0.7)
+"""Log odds of keeping, of a node that was just cut. Chosen by hand."""
+MOST_KEEP_ODDS: Final = 7.0
+"""Bound of the log odds: a node keeps at least e^-7 of what reaches it, for the day it is needed. Chosen by hand."""
 MOST_EVIDENCE: Final = 5.0
-"""Nats that one sample may say for or against a split: gross outliers decide nothing."""
+"""Nats that one sample may say for or against a split: gross outliers decide nothing. Chosen by hand."""
 START_SHARE_COUNT: Final = 20.0
+"""Samples that the shares of new children count as. Chosen by hand."""
 LEAST_PAIR_SHARE: Final = 0.5
 MOST_SHARE: Final = 1e6
+"""Range of the shares in a snapshot: a pair starts with START_SHARE_COUNT, and memory bounds it."""
 
 
 class TreeOdds(Mixture):
-    """Weights along the tree: a node keeps what reaches it with some probability, or passes it on to its children.
+    """Weights along the tree, eq. (15): a node keeps what reaches it with some probability, or passes it on.
 
-    Exponentiated gradient on one two-way choice a node, in the log odds of keeping: each sample moves them by what
-    the node's density says against the best of what is below it, times how much of the sample reaches there. Every
-    alpha is a product along a path, so the broad nodes above never die. A node must be cut once at most.
+    Exponentiated gradient on this choice moves its log odds, eq. (16). Each weight is a product along a path, so broad
+    nodes never die. Needs a tree whose nodes are cut once at most. The paper's rule lets each node compete with all
+    others; section 10 of docs/method.md has the losses of both.
     """
 
     name = "tree"
@@ -40,11 +44,11 @@ class TreeOdds(Mixture):
             return
         reached = shares.reaching(self._tree)
         odds = self._odds[inner]
-        said = said_for_stopping(shares.own[inner], reached[inner])
+        said = evidence_for_keeping(shares.own[inner], reached[inner])
         said -= odds[:, None]
         np.minimum(np.maximum(said, -MOST_EVIDENCE, out=said), MOST_EVIDENCE, out=said)
         step = (reached[inner] * said).sum(1)
-        self._odds[inner] = np.clip(odds + step, -MOST_STOP_ODDS, MOST_STOP_ODDS)
+        self._odds[inner] = np.clip(odds + step, -MOST_KEEP_ODDS, MOST_KEEP_ODDS)
         self._share[1:] += reached[1:].sum(1)
         both = self._share[1::2] + self._share[2::2]
         self._share[1:] *= np.repeat(np.minimum(1.0, self._memory / both), 2)
@@ -52,18 +56,18 @@ class TreeOdds(Mixture):
 
     def split(self, pair: Pair, kept: float, left_share: float) -> None:
         self._odds, self._share = (grown(a, self._tree.n_nodes) for a in (self._odds, self._share))
-        self._odds[pair.node] = START_STOP_ODDS
+        self._odds[pair.node] = START_KEEP_ODDS
         self._share[pair.children] = START_SHARE_COUNT * left_share, START_SHARE_COUNT * (1 - left_share)
         self._place()
 
     def merge(self, pair: Pair) -> None:
-        """Nothing to do: a leaf keeps all that reaches it."""
+        """Do nothing: a leaf keeps all that reaches it."""
 
     def lift(self, pair: Pair, child: int) -> None:
         self._odds[pair.node] = self._odds[child]
 
     def _place(self) -> None:
-        """alpha: the product of what is passed on down the path, times what the node keeps."""
+        """Set the weights by eq. (15)."""
         tree = self._tree
         keep = np.where(tree.leaf, 1.0, 1 / (1 + np.exp(-self._odds)))
         passed_on = np.ones(tree.n_nodes)
@@ -83,15 +87,18 @@ class TreeOdds(Mixture):
     def _fits(self, running: FloatArray) -> bool:
         odds, share = np.split(running, 2)
         both = share[1::2] + share[2::2]  # one of a pair alone fades to nothing where all go to the other
-        in_range = (np.abs(odds) <= MOST_STOP_ODDS).all() and ((share >= 0) & (share < MOST_SHARE)).all()
+        in_range = (np.abs(odds) <= MOST_KEEP_ODDS).all() and ((share >= 0) & (share < MOST_SHARE)).all()
         return bool(in_range and (both >= LEAST_PAIR_SHARE).all())
 
     def _take(self, running: FloatArray) -> None:
         self._odds, self._share = (half.copy() for half in np.split(running, 2))
 
 
-def said_for_stopping(own: FloatArray, reached: FloatArray) -> FloatArray:
-    """Log of a node's own share of what reaches it against that of what is below it."""
+def evidence_for_keeping(own: FloatArray, reached: FloatArray) -> FloatArray:
+    """The log ratio of what nodes have of samples (k, n) to what the nodes below them have, in nats: (k, n).
+
+    own is the nodes' own share of each sample, reached theirs and that of all nodes below.
+    """
     passed = reached - own
     ratio: FloatArray = np.maximum(own, LEAST_WEIGHT)
     ratio /= np.maximum(passed, LEAST_WEIGHT, out=passed)

@@ -1,4 +1,4 @@
-"""The threshold: a sample is flagged when its score is above it, and the revealed labels move it.
+"""The threshold: a sample is flagged when its score, eq. (1), is above it. The revealed labels move it.
 
 base             what every rule does
 fixed            the user's number
@@ -11,7 +11,7 @@ cuts             thresholds between labelled scores, and their costs
 recent_scores    the last scores: median, quantiles and ranks
 labelled_scores  the last labelled scores
 
-Scores are -log p in nats, of the user's units; high means anomalous.
+Scores and thresholds are in nats, in the user's units.
 """
 
 from core.threshold.base import Threshold

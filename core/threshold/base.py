@@ -11,37 +11,49 @@ from core.snapshot import Arrays, take
 
 
 class Threshold(ABC):
-    """Gives each score its threshold, and moves by labels; value is the one for the next score."""
+    """A decision rule: a score above the threshold is flagged, a score equal to it passes.
+
+    Scores, levels and thresholds are finite numbers, in nats of the user's units. A new rule is a subclass, a name in
+    the config and a case in the factory. It must implement pass_by, label and value. If it remembers more than value,
+    it must also implement state, check and load; if labels are costly to apply, settle.
+    """
 
     value: float
+    """The threshold of the next score, as of the last settle."""
 
     @abstractmethod
     def pass_by(self, scores: FloatArray) -> FloatArray:
-        """The threshold that each score (n,) met, which it cannot have moved itself; then take note of the scores."""
+        """Give each score (n,) its threshold (n,), then remember the scores.
+
+        A score never moves its own threshold: the result is the same whether scores come one by one or all at once.
+        """
 
     def levels(self, scores: FloatArray) -> FloatArray:
-        """The level (n,) from which each score (n,) will be measured if they come next, for label; changes nothing."""
+        """The level (n,) of each score (n,) if these scores come next. Pure. A record keeps it, for label.
+
+        Zero unless the rule measures scores from a level that moves.
+        """
         return np.zeros(len(scores))
 
     @abstractmethod
     def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
-        """Learn that a sample is anomalous (+1) or normal (-1), or that its label is void (0).
+        """Learn the label of sample seq: +1 anomalous, -1 normal, 0 if it is withdrawn.
 
-        score and level are those of the decision.
+        score and level are those of the time of the decision. A second label for a sample replaces the first.
         """
 
     def settle(self) -> None:
-        """Bring value up to date with the labels; called before it is read."""
+        """Bring value up to date with the labels. Call it before reading value."""
         return
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name."""
+        """The arrays of a snapshot, by name: all that a rule of the same config needs to go on, bit for bit."""
         return {"threshold": np.array([self.value])}
 
     def check(self, arrays: Arrays) -> None:
-        """InvalidSnapshot if a state does not fit."""
+        """Raise InvalidSnapshot if no history could have produced this state. Changes nothing."""
         take(arrays, "threshold", np.float64, (1,))
 
     def load(self, arrays: Arrays) -> None:
-        """Take over a state."""
+        """Continue from a state that check has passed."""
         self.value = float(arrays["threshold"][0])

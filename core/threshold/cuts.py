@@ -1,4 +1,4 @@
-"""Thresholds between labelled scores, and what each would have cost."""
+"""Thresholds between labelled scores, and what each of them would have cost."""
 
 from sys import float_info
 
@@ -8,7 +8,9 @@ from core.arrays import FloatArray
 
 
 def cuts_between(score: FloatArray) -> FloatArray:
-    """Thresholds that tell n ordered scores apart: below all, between each two, above all: (n + 1,).
+    """Thresholds (n + 1,) that tell n >= 1 scores in rising order apart: below all, halfway between two, above all.
+
+    The last one is the largest score itself, which passes.
 
     >>> cuts_between(np.array([1.0, 3.0]))
     array([1., 2., 3.])
@@ -20,7 +22,10 @@ def cuts_between(score: FloatArray) -> FloatArray:
 
 
 def cost_of_cuts(cuts: FloatArray, score: FloatArray, step: FloatArray) -> FloatArray:
-    """Cost of each cut, up to a constant: flagged is score > cut, so a score equal to the cut is passed."""
+    """L(c) of eq. (26) for each cut (k,), from n scores in rising order and what each adds to L when it passes (n,).
+
+    A score equal to the cut passes. All costs lack the same constant, the cost of flagging everything.
+    """
     total = np.concatenate([[0.0], np.cumsum(step)])
     cost: FloatArray = total[score.searchsorted(cuts, "right")]
     return cost

@@ -10,7 +10,7 @@ from core.threshold.weighted import WeightedThreshold
 
 
 def threshold_of(config: DetectorConfig, log_volume: float) -> Threshold:
-    """The rule that a config names, for a scaling of this log volume."""
+    """The rule that a config names; log_volume, in nats, is that of the stream's scaling, eq. (2)."""
     if config.drift_relative:
         return RelativeThreshold(_rule(config, 0.0))  # the Jacobian is in score and level alike
     return _rule(config, log_volume)

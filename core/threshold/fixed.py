@@ -9,11 +9,7 @@ from core.threshold.base import Threshold
 
 
 class FixedThreshold(Threshold):
-    """The user's number, whatever the labels say."""
-
-    def check(self, arrays: Arrays) -> None:
-        if take(arrays, "threshold", np.float64, (1,))[0] != self.value:
-            raise InvalidSnapshot("its threshold is not its config's")
+    """The user's number, in nats. Labels do not move it."""
 
     def __init__(self, value: float) -> None:
         self.value = value
@@ -23,3 +19,7 @@ class FixedThreshold(Threshold):
 
     def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
         pass
+
+    def check(self, arrays: Arrays) -> None:
+        if take(arrays, "threshold", np.float64, (1,))[0] != self.value:
+            raise InvalidSnapshot("its threshold is not its config's")

@@ -14,12 +14,14 @@ from core.threshold.base import Threshold
 
 
 class GradientThreshold(Threshold):
-    """Alg. 3: online gradient descent on C_d log(1 + exp((p - tau) d)), tau held in G = [low, high].
+    """Alg. 3: online gradient descent on the loss of eq. (23) by the steps of eq. (24), tau held in G = [low, high].
 
-    tau <- P_G(tau + a_t d C_d / (1 + exp((tau - p) d))), a_t = (1 + e^D)^2 / (t C_min e^D), D = high - low, t counting
-    labels (Theorem 2). p is the density of the scaled space at decision time, clipped to G, where the theorem needs it;
-    log_volume is the Jacobian, in nats, between that and a score. A label that is revised takes a step of its own; one
-    that is withdrawn cannot: a step is not undone. tau starts at G's geometric middle.
+    tau is a threshold on the density p of the scaled space, at the time of the decision; log_volume, in nats, leads
+    from there to scores: value is log_volume - log tau. Its regret in that loss is at most eq. (25).
+
+    Deviations: p is clipped to G, where the theorem needs it but densities have no bound. tau starts at the geometric
+    middle of G; the paper does not say where. A revised label takes another step, and a withdrawn one leaves its step,
+    since steps cannot be undone.
     """
 
     def __init__(
@@ -32,7 +34,7 @@ class GradientThreshold(Threshold):
 
     @property
     def value(self) -> float:  # type: ignore[override]
-        """-log tau, in the user's units."""
+        """The threshold as a score, in nats."""
         return self.log_volume - log(self.tau)
 
     def pass_by(self, scores: FloatArray) -> FloatArray:
@@ -47,7 +49,7 @@ class GradientThreshold(Threshold):
         self.tau = min(max(self.tau + self._step_size() * pull, self.low), self.high)
 
     def _step_size(self) -> float:
-        """a_t, in logs: e^D overflows from D = 709 on."""
+        """a_t of eq. (24), in logs: e^D overflows from D = 709 on."""
         diameter = self.high - self.low
         log_step = 2 * float(np.logaddexp(0.0, diameter)) - diameter - log(self.n_labels) - log(min(self.cost.values()))
         return exp(min(log_step, 700.0))

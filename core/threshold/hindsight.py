@@ -18,13 +18,14 @@ from core.threshold.recent_scores import WINDOW, RecentScores, check_ring
 
 REFIT_EVERY: Final = 64
 FIT_SHARE: Final = 16
+"""A threshold without labels is fitted anew after n / FIT_SHARE scores, REFIT_EVERY at most. Chosen by hand."""
 
 
 class HindsightThreshold(Threshold):
-    """The threshold that would have cost least on the labelled scores; before any label a quantile of all scores.
+    """The threshold of least cost on the labelled scores, eq. (26); before any label a quantile of the recent scores.
 
-    L(c) = sum over labelled s_i <= c of (+C_1 if anomalous, -C_-1 if normal), halved every HALF_LIFE_LABELS labels. The
-    quantile's tail is expected_anomaly_rate sqrt(C_1 / C_-1).
+    The quantile has the tail of eq. (31). Before the first score the threshold is the largest double: nothing is
+    flagged. Of several cheapest thresholds it takes the middle one.
     """
 
     def __init__(self, config: DetectorConfig) -> None:
@@ -96,7 +97,7 @@ class HindsightThreshold(Threshold):
 
 
 def next_fit(n_seen: int) -> int:
-    """The number of scores at which a threshold is fitted next: rarer as they become more, REFIT_EVERY apart at last.
+    """The number of scores at which a threshold is fitted next, after n_seen: ever rarer, at last each REFIT_EVERY.
 
     >>> [next_fit(n) for n in (0, 1, 31, 32, 33, 5000)]
     [1, 2, 32, 34, 34, 5056]
@@ -107,5 +108,5 @@ def next_fit(n_seen: int) -> int:
 
 
 def _fit_step(n_seen: int) -> int:
-    """A power of two, so that the points of a longer step are points of the shorter one."""
+    """How far apart two fits are: a power of two, so that multiples of a longer step are multiples of a shorter one."""
     return int(min(1 << max((n_seen // FIT_SHARE).bit_length() - 1, 0), REFIT_EVERY))

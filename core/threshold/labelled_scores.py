@@ -12,13 +12,16 @@ from core.arrays import FloatArray, IntArray
 from core.errors import InvalidSnapshot
 
 CAPACITY: Final = 512
+"""Labelled scores that are remembered. Chosen by hand."""
 HALF_LIFE_LABELS: Final = 300
+"""A label counts half as much after so many others. Chosen by hand."""
 
 
 class LabelledScores:
-    """The last CAPACITY labelled scores, by seq in order of labelling, and by score; clock tells their age in labels.
+    """The last CAPACITY labelled scores, one a sample, in order of labelling and also sorted by score.
 
-    Of equal scores the one labelled first stands first.
+    The clock of a label counts the labels before it, which gives its age. Among equal scores the one labelled first
+    comes first.
     """
 
     def __init__(self) -> None:
@@ -31,11 +34,11 @@ class LabelledScores:
 
     @property
     def seqs(self) -> list[int]:
-        """Samples in order of labelling."""
+        """The labelled samples, in order of labelling."""
         return list(self._kept)
 
     def put(self, seq: int, score: float, label: int) -> None:
-        """Set the label of a sample; 0 takes it away."""
+        """Label a sample anomalous (+1) or normal (-1), in place of an earlier label; 0 removes its label."""
         if seq in self._kept:
             self._drop(seq)
         if label == 0:
@@ -59,28 +62,27 @@ class LabelledScores:
         del self._score[at], self._label[at], self._clock[at]
 
     def steps(self, cost_anomalous: float, cost_normal: float) -> tuple[FloatArray, FloatArray]:
-        """Scores in rising order, and what the cost rises by when the threshold passes each: +C_1 or -C_-1, aged."""
+        """The scores (n,) in rising order, and what each adds to the cost of eq. (26) when it passes, (n,)."""
         age = 0.5 ** ((self.n_labels - 1 - np.array(self._clock)) / HALF_LIFE_LABELS)
         return np.array(self._score), np.where(np.array(self._label) > 0, cost_anomalous, -cost_normal) * age
 
     def anomaly_rate(self, prior_rate: float, prior_count: float, false_share: float) -> float:
-        """Known anomalies over all samples, labelled or not, from the first to the last that is labelled here.
+        """The rate of anomalies, 0 to 1, that the labels prove, eq. (29); needs at least one label.
 
-        No more than the true rate, whichever samples were chosen for labels, once false_share of the labels is taken
-        off. prior_count samples at prior_rate are added.
+        false_share is the share of labels taken for errors. prior_count samples at prior_rate are added.
         """
         span = max(self._kept) - min(self._kept) + 1
         anomalous = max(self._label.count(1) - false_share * len(self._kept), 0.0)
         return (anomalous + prior_rate * prior_count) / (span + prior_count)
 
     def table(self) -> tuple[IntArray, FloatArray]:
-        """Rows of seq, label and clock, (3, n), and scores (n,), in order of labelling."""
+        """Rows of seq, label and clock, (3, n), and scores (n,), in order of labelling, for a snapshot."""
         rows = [(seq, label, clock) for seq, (_, label, clock) in self._kept.items()]
         return np.array(rows, np.int64).reshape(-1, 3).T.copy(), np.array([s for s, _, _ in self._kept.values()], float)
 
     @staticmethod
     def check(labels: NDArray[np.int64], score: FloatArray, n_labels: int) -> None:
-        """InvalidSnapshot if a table cannot be one."""
+        """Raise InvalidSnapshot if no labels could have produced this table."""
         seq, label, clock = labels
         if len(score) > CAPACITY or len(set(seq.tolist())) < len(seq):
             raise InvalidSnapshot("its labels are more than it can hold")
@@ -90,7 +92,7 @@ class LabelledScores:
             raise InvalidSnapshot("its labels are not in order")
 
     def load(self, labels: NDArray[np.int64], score: FloatArray, n_labels: int) -> None:
-        """Take over a table."""
+        """Continue from a table that check has passed."""
         seq, label, clock = labels
         self.__init__()  # type: ignore[misc]
         self.n_labels = n_labels

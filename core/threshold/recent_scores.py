@@ -11,12 +11,14 @@ from core.arrays import FloatArray
 from core.errors import InvalidSnapshot
 
 WINDOW: Final = 1000
+"""Scores that are remembered. Chosen by hand."""
 EARLY: Final = 100
 FENCE: Final = 6.0
+"""With fewer than EARLY scores a quantile is held to FENCE quartile ranges above the upper quartile. Chosen by hand."""
 
 
 class RecentScores:
-    """The last WINDOW scores, also in order."""
+    """The last WINDOW scores: a ring in order of arrival, oldest being the place of the first, and a sorted copy."""
 
     def __init__(self) -> None:
         self.ring: list[float] = []
@@ -24,7 +26,7 @@ class RecentScores:
         self.ordered: array[float] = array("d")
 
     def add(self, score: float) -> None:
-        """Take a score in and, once full, the oldest out."""
+        """Add a score; when full, drop the oldest."""
         if len(self.ring) < WINDOW:
             self.ring.append(score)
         else:
@@ -34,13 +36,13 @@ class RecentScores:
         insort(self.ordered, score)
 
     def copy(self) -> "RecentScores":
-        """The same scores, apart from these."""
+        """An independent copy."""
         twin = RecentScores()
         twin.ring, twin.oldest, twin.ordered = self.ring.copy(), self.oldest, self.ordered[:]
         return twin
 
     def levels(self, scores: FloatArray) -> FloatArray:
-        """Take scores (n,) in one by one: the median that each found, (n,)."""
+        """Add scores (n,) one by one; the median (n,) before each, 0 before the first."""
         levels = np.empty(len(scores))
         for i, score in enumerate(scores.tolist()):
             levels[i] = self.median
@@ -48,7 +50,7 @@ class RecentScores:
         return levels
 
     def ranks(self, scores: FloatArray) -> FloatArray:
-        """Take scores (n,) in one by one: the share of the others that each found below itself, (n,)."""
+        """Add scores (n,) one by one; for each the share (n,) of the scores before it that are lower, 0 to 1."""
         ranks = np.empty(len(scores))
         for i, score in enumerate(scores.tolist()):
             ranks[i] = bisect_left(self.ordered, score) / max(len(self.ordered), 1)
@@ -57,14 +59,14 @@ class RecentScores:
 
     @property
     def median(self) -> float:
-        """The median; 0 if there are no scores."""
+        """The median, 0 without scores."""
         return self._interpolated(0.5) if self.ordered else 0.0
 
     def quantile(self, tail: float) -> float:
-        """The score that the share tail of them exceeds, interpolated; the largest double if there are none.
+        """The score that a share of them, tail in 0 to 1, exceeds, interpolated; the largest double without scores.
 
-        Few scores know no far tail: their largest may be the very anomaly behind which the next one would hide. While
-        there are fewer than EARLY it is held to FENCE quartile ranges above the upper quartile.
+        The largest of few scores may be an anomaly, behind which the next one would hide. So with fewer than EARLY
+        scores the result is at most FENCE quartile ranges above the upper quartile.
         """
         n = len(self.ordered)
         if n == 0:
@@ -84,11 +86,11 @@ class RecentScores:
         return self.ordered[below] * (1 - share) + self.ordered[above] * share
 
     def load(self, ring: FloatArray, oldest: int) -> None:
-        """Take over scores in the order of the ring."""
+        """Continue from the ring of a state that check_ring has passed."""
         self.ring, self.oldest, self.ordered = ring.tolist(), oldest, array("d", np.sort(ring).tolist())
 
 
 def check_ring(ring: FloatArray, oldest: int) -> None:
-    """InvalidSnapshot if RecentScores cannot have this ring, which begins there."""
+    """Raise InvalidSnapshot if RecentScores cannot have this ring (n,), whose oldest score stands at this place."""
     if len(ring) > WINDOW or not 0 <= oldest < max(len(ring), 1) or (oldest and len(ring) < WINDOW):
         raise InvalidSnapshot("its recent scores are more than it can hold, or not in order")

@@ -12,12 +12,14 @@ from core.threshold.base import Threshold
 from core.threshold.recent_scores import RecentScores, check_ring
 
 ROUNDINGS: Final = 4 * float_info.epsilon
+"""How much higher a threshold is told than computed: level and difference round twice each, and equal scores pass."""
 
 
 class RelativeThreshold(Threshold):
     """Another rule, on how far scores lie above their level: for streams whose scores all rise and fall together.
 
-    The level of a score is the median of the WINDOW scores before it. The first score has none: the rule never sees it.
+    The level of a score is the median of the WINDOW scores before it. The first score has none, so the rule never sees
+    it. The paper has no such rule.
     """
 
     def __init__(self, rule: Threshold) -> None:
@@ -25,7 +27,7 @@ class RelativeThreshold(Threshold):
 
     @property
     def value(self) -> float:  # type: ignore[override]
-        """The level of the next score and the rule's threshold above it, in the user's units."""
+        """The level of the next score plus the rule's threshold above it, in nats."""
         return float(_raised(np.array(self.rule.value), np.array(self._recent.median)))
 
     def levels(self, scores: FloatArray) -> FloatArray:
@@ -59,12 +61,13 @@ class RelativeThreshold(Threshold):
 
 
 def _bounded_difference(score: FloatArray, level: FloatArray) -> FloatArray:
+    """How far scores lie above their levels, within the doubles."""
     with np.errstate(over="ignore"):  # scores saturate at the largest double, on either side
         return np.clip(score - level, -float_info.max, float_info.max)
 
 
 def _raised(threshold: FloatArray, level: FloatArray) -> FloatArray:
-    """Thresholds above the level as scores, a few roundings higher: who equals one above the level passes here too."""
+    """Thresholds above the level as scores, a few roundings higher: a score that equals one must pass."""
     with np.errstate(over="ignore"):  # before any score the rule's threshold is the largest double
         slack = ROUNDINGS * np.abs(threshold) + ROUNDINGS * np.abs(level)
         return np.clip(threshold + level + slack, -float_info.max, float_info.max)

@@ -11,17 +11,25 @@ from core.threshold.hindsight import HindsightThreshold
 from core.threshold.recent_scores import WINDOW
 
 LEARNING_RATE: Final = 0.4
+"""Of the exponential weights, a unit of c_eff. Chosen by hand."""
 PRIOR_COUNT: Final = 10.0
+"""Pseudo-samples. Chosen by hand."""
 RATE_PRIOR_COUNT: Final = 20.0
+"""Samples at the expected rate that the proven rate starts with. Chosen by hand."""
+FEWEST_LABELS: Final = 20
+"""With no more labels none is taken for an error. Chosen by hand."""
 TAILS: Final = np.exp(np.linspace(log(0.5), log(0.5 / WINDOW), 48))
+"""Tail ranks of the recent scores that are thresholds too: from the median to the largest, evenly in logs."""
 
 
 class WeightedThreshold(HindsightThreshold):
-    """The weighted median of all thresholds, weights exp(-LEARNING_RATE L(c) / c_eff): exponential weights, real cost.
+    """The weighted median of all thresholds, by the weights of eq. (27): exponential weights on the real cost.
 
-    c_eff = C_1 C_-1 / (C_1 + C_-1). PRIOR_COUNT pseudo-samples, anomalous with chance 1 / (1 + (u / r)^2) at tail rank
-    u of the recent scores, keep it from going blind when only what was flagged gets labelled; r is
-    expected_anomaly_rate, or the rate that the labels prove if that is more.
+    The cost of a threshold is that on the labelled scores plus that on pseudo-samples, eq. (28), whose rate of
+    anomalies is expected_anomaly_rate or what the labels prove, eq. (29), if that is more. Unless labels are trusted,
+    normals count more by eq. (30), to make up for those that are labelled anomalous by error.
+
+    It replaces Alg. 3, whose loss is not the real cost (measured in section 10 of docs/method.md).
     """
 
     def _fit(self) -> float:
@@ -38,7 +46,7 @@ class WeightedThreshold(HindsightThreshold):
         return float(cuts[min(int(weight.searchsorted(weight[-1] / 2)), len(cuts) - 1)])
 
     def _prior_cost(self, cuts: FloatArray, recent: FloatArray, rate: float) -> FloatArray:
-        """Expected cost of the pseudo-samples, least at tail rank rate sqrt(C_1 / C_-1)."""
+        """The cost (k,) that the pseudo-samples add to each cut (k,), eq. (28)."""
         rank = (len(recent) - recent.searchsorted(cuts, "right") + 0.5) / (len(recent) + 1)
         angle = np.arctan(rank / rate)
         missed = self.cost_anomalous * rate * (atan(1 / rate) - angle)
@@ -47,19 +55,15 @@ class WeightedThreshold(HindsightThreshold):
 
 
 def _false_share(step: FloatArray) -> float:
-    """What share of the normals is falsely labelled anomalous, by the share of 'anomalous' in the lowest quarter.
-
-    Steps of normals are then right on average if multiplied by (1 + share C_1 / C_-1) / (1 - share) (Natarajan et al.
-    2013).
-    """
-    if len(step) <= 20:
+    """The share of labels taken for errors: that of "anomalous" ones, step > 0, in the lowest quarter of the scores."""
+    if len(step) <= FEWEST_LABELS:
         return 0.0
     lowest = step[: len(step) // 4]
     return max(0.0, (np.count_nonzero(lowest > 0) - 1) / (len(lowest) + 2))
 
 
 def _candidates(score: FloatArray, recent: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Cuts between the labelled scores and at tail ranks of the recent ones, in order, with their prior mass."""
+    """Cuts (k,) between labelled scores and at tail ranks of recent ones, in rising order, and their mass (k,)."""
     between = cuts_between(score)
     ranks = np.clip((1 - TAILS) * (len(recent) + 1) - 1, 0, max(len(recent) - 1, 0)).astype(int)
     at_ranks = recent[ranks] if len(recent) else recent

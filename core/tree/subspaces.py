@@ -1,4 +1,4 @@
-"""The tree of subspaces (Alg. 2): hyperplanes and membership. Flat arrays."""
+"""The tree of nested subspaces (Alg. 2): hyperplanes, and which node holds which sample. Flat arrays."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from core.snapshot import Arrays, take
 LEFT: Final = 0
 RIGHT: Final = 1
 SHORT: Final = 1e-140
-"""The squares of what is shorter lose digits, and those of 1e-170 are zero."""
+"""Squares of shorter lengths lose digits, and those of 1e-170 are zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The two children that hyperplane cut makes of a node: left where normal . z >= offset, right elsewhere."""
+    """The two children of a node that hyperplane number cut makes: left where normal . z >= offset, right elsewhere."""
 
     cut: int
     node: int
@@ -42,11 +42,15 @@ class Pair:
 
 
 class SubspaceTree:
-    """N = 1 + 2 K nested subspaces made by K hyperplanes; node 0, the root, is the whole space.
+    """N = 1 + 2 K nested subspaces, made by K hyperplanes; node 0, the root, is the whole space.
 
     Hyperplane k cuts node cut_node[k] into nodes 2 k + 1 (left) and 2 k + 2 (right). A node may be cut more than once;
-    its earlier children stay. A pair that is taken away gives its numbers to the next pair. Node j counts the samples
-    of ordinal since[j] and later that its subspace holds. links_upwards lists (node, left, right), children first.
+    its earlier children stay. When a pair is removed, the next pair takes its numbers. Node j counts the samples in its
+    subspace from ordinal since[j] on.
+
+    level (N,) and times_split (N,) count cuts above a node and of it; leaf (N,) marks nodes that are not cut; parent
+    (N,) is -1 for the root; ancestor (N, N) is true where node j is i or above it. links_upwards lists (node, left,
+    right), children before parents.
     """
 
     def __init__(self, n_features: int) -> None:
@@ -63,24 +67,27 @@ class SubspaceTree:
         return 1 + 2 * len(self.cut_node)
 
     def membership(self, Z: FloatArray) -> BoolArray:
-        """Which subspaces hold each sample: (n, N) for Z (n, m)."""
+        """Which subspaces hold each sample (n, m): (n, N)."""
         above = distances(Z, self.normal) >= self.offset
         met = np.where(above, 1.0, -1.0) @ self._required
         held: BoolArray = met == self.level
         return held
 
     def leaf_of(self, held: BoolArray) -> IntArray:
-        """The leaf among the nodes that hold each sample, (n,) of (n, N), where every node is cut once at most."""
+        """The leaf (n,) of each sample, from the nodes held (n, N) that hold it; nodes must be cut once at most."""
         leaves = np.flatnonzero(self.leaf)
         leaf: IntArray = leaves[held[:, leaves].argmax(1)]
         return leaf
 
     def counting(self, z: FloatArray, ordinal: int) -> IntArray:
-        """The nodes that counted the sample z (m,) learned as number ordinal."""
+        """The nodes (k,) that counted the sample z (m,) with this ordinal."""
         return np.flatnonzero(self.membership(z[None])[0] & (self.since <= ordinal))
 
     def split(self, node: int, normal: FloatArray, offset: float, since: int, free: Pair | None = None) -> Pair:
-        """Cut a node by a hyperplane; the new pair counts from since on, and takes the numbers of the free one."""
+        """Cut a node by a hyperplane: unit normal (m,), offset. The children count from ordinal since on.
+
+        They take the numbers of the pair free, which was given up, or new ones.
+        """
         cut = len(self.cut_node) if free is None else free.cut
         if free is None:
             self.cut_node, self.offset = np.append(self.cut_node, 0), np.append(self.offset, 0.0)
@@ -94,7 +101,10 @@ class SubspaceTree:
         return pair
 
     def lift(self, pair: Pair, child: int, since: int) -> None:
-        """Let the subtree of one child take its parent's place, counting from since on; the pair is free then."""
+        """Move the subtree of one child into its parent's place, counting from ordinal since on; the pair is free then.
+
+        The tree is consistent again after split has used the free pair.
+        """
         self.cut_node[pair.cut] = -1
         self.cut_node[self.cut_node == child] = pair.node
         below = self.ancestor[:, child].copy()
@@ -102,15 +112,15 @@ class SubspaceTree:
         self.since[below] = since
 
     def pairs(self) -> list[Pair]:
-        """All pairs, in order of their numbers."""
+        """All pairs, by rising number."""
         return [Pair(cut, node) for cut, node in enumerate(self.cut_node.tolist())]
 
     def pair_of(self, child: int) -> Pair:
-        """The pair that a node other than the root belongs to."""
+        """The pair of a node other than the root."""
         return Pair((child - 1) // 2, int(self.parent[child]))
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name."""
+        """The arrays of a snapshot, by name."""
         return {
             "tree_cut_node": self.cut_node,
             "tree_normal": self.normal,
@@ -119,7 +129,7 @@ class SubspaceTree:
         }
 
     def check(self, arrays: Arrays) -> IntArray:
-        """How often each node of a state is cut, (N,); InvalidSnapshot if it is not a tree."""
+        """How often each node of a state is cut, (N,). Raises InvalidSnapshot if the state is not a tree."""
         cut_node = take(arrays, "tree_cut_node", np.int64, (-1,))
         k = len(cut_node)
         normal = take(arrays, "tree_normal", np.float64, (k, self.normal.shape[1]))
@@ -132,13 +142,13 @@ class SubspaceTree:
         return np.bincount(cut_node, minlength=1 + 2 * k)
 
     def load(self, arrays: Arrays) -> None:
-        """Take over a state."""
+        """Continue from a state that check has passed."""
         self.cut_node, self.normal = arrays["tree_cut_node"], arrays["tree_normal"]
         self.offset, self.since = arrays["tree_offset"], arrays["tree_since"]
         self._derive()
 
     def _derive(self) -> None:
-        """What follows from the cuts: parents, levels, order from the root down, and what each node requires."""
+        """Compute everything that follows from the cuts."""
         self.version += 1
         n, k = self.n_nodes, len(self.cut_node)
         self.parent: IntArray = np.concatenate([[-1], np.repeat(self.cut_node, 2)])
@@ -160,7 +170,7 @@ class SubspaceTree:
 
 
 def top_down(cut_node: IntArray) -> IntArray:
-    """The nodes that are below the root, and the root itself, with parents before children."""
+    """The root and all nodes that can be reached from it, parents before children."""
     children: defaultdict[int, list[int]] = defaultdict(list)
     for cut, node in enumerate(cut_node.tolist()):
         children[node] += [2 * cut + 1, 2 * cut + 2]
@@ -188,15 +198,15 @@ def direction(v: FloatArray) -> tuple[FloatArray, float] | None:
 
 
 def are_directions(normals: FloatArray) -> bool:
-    """Whether these (K, m) are unit vectors, as far as rounding tells."""
+    """Whether all rows (K, m) are unit vectors, up to rounding."""
     return bool((np.abs((normals * normals).sum(1) - 1.0) < 1e-6).all())
 
 
 def distances(Z: FloatArray, normals: FloatArray) -> FloatArray:
     """normal . z for every sample (n, m) and normal (K, m): (n, K).
 
-    Summed feature by feature: a BLAS product rounds by its shape, and a sample must fall on the same side whatever it
-    is asked together with, now and when a label comes.
+    Summed feature by feature: a BLAS product rounds by its shape, and a sample must always fall on the same side, in
+    any batch, now and when its label comes.
     """
     total = np.zeros((len(Z), len(normals)))
     for column, component in zip(Z.T, normals.T, strict=True):
@@ -205,7 +215,7 @@ def distances(Z: FloatArray, normals: FloatArray) -> FloatArray:
 
 
 def distances_each(Z: FloatArray, normals: FloatArray) -> FloatArray:
-    """The same for every sample (n, m) and a normal of its own, of (n, m): (n,), equal bit for bit."""
+    """normal . z for every sample (n, m) and its own normal (n, m): (n,), bit for bit what distances gives."""
     total = np.zeros(len(Z))
     for column, component in zip(Z.T, normals.T, strict=True):
         total += column * component

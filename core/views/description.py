@@ -14,6 +14,7 @@ from core.scaling import Scaling
 
 GRID_DEVIATIONS: Final = 3.0
 LEAST_SHOWN_WEIGHT: Final = 1e-3
+"""A grid reaches so many deviations around every node of at least this weight. Chosen by hand."""
 
 
 def describe(model: DensityModel, scaling: Scaling | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ loss -log p of the mixture. As stated, with theta = 2 sqrt(ln N) / (R sqrt(2AT) 
 That is false: what EG needs to reach a constant best expert, ln N / theta, is R sqrt(2AT ln N) / 2 + R^2 ln N / 2
 already. The first term lacks a factor of about R / 2. What holds is
 
-    regret <= (R / 2 + 1) sqrt(2AT ln N) + R^2 ln N / 2
+    regret <= (R / 2 + 1) sqrt(2AT ln N) + R^2 ln N / 2, eq. (13).
 
 Proof, with g = f / p and x = theta (g - 1) <= 1/2 (theta <= 2 / R^2), so that exp x <= 1 + x + x^2: the divergence from
 the best expert u falls in a round by at least theta (u . g - 1) - theta^2 Var_w(g). Here u . g - 1 >= log(u . g), the
@@ -18,7 +18,7 @@ regret <= ln N / theta + theta R A T, and theta R A T <= sqrt(2AT ln N).
 
 Theorem 2 (Alg. 3): T labels, tau and p in G of length D, loss C_d log(1 + exp((p - tau) d)):
 
-    regret <= e^D C_max^2 (1 + ln T) / (2 C_min)
+    regret <= e^D C_max^2 (1 + ln T) / (2 C_min), eq. (25).
 """
 
 from collections.abc import Callable
@@ -184,7 +184,7 @@ class StepThatStays(GradientThreshold):
 
 
 def surrogate(tau: FloatArray | float, p: float, label: int, cost: dict[int, float]) -> FloatArray:
-    """C_d log(1 + exp((p - tau) d)), of Alg. 3."""
+    """The loss of eq. (23)."""
     return cost[label] * np.logaddexp(0.0, (p - np.asarray(tau)) * label)
 
 

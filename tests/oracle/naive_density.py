@@ -147,7 +147,7 @@ class NaiveDensity:
         return sum((self.weight(s) * s.value for s in there), np.zeros(self.m)) / total
 
     def log_density(self, log_densities: list[float]) -> float:
-        """log sum_i alpha_i f_i (eq. mixture)."""
+        """log sum_i alpha_i f_i of eq. (10)."""
         top = max(log_densities)
         return top + log(sum(a * exp(f - top) for a, f in zip(self.alpha, log_densities, strict=True)))
 
@@ -285,7 +285,7 @@ class NaiveDensity:
         self.alpha = [a / sum(alpha) for a in alpha]
 
     def eg_factors(self, ratios: list[list[float]], log_p: list[float]) -> list[float]:
-        """exp(theta f_i / p), summed over the round (eq. EG), with Theorem 1's theta from running estimates."""
+        """exp(theta f_i / p), summed over the round, of eq. (11), with Theorem 1's theta from running estimates."""
         clipped = [[min(r, RATIO_CAP) for r in row] for row in ratios]
         self.n_weighed += len(ratios)
         self.summed_loss += -sum(log_p)
@@ -295,7 +295,7 @@ class NaiveDensity:
         return [exp(step - max(steps)) for step in steps]
 
     def theta(self, n: int, r: float, a: float, t: int) -> float:
-        """2 sqrt(ln N) / (R sqrt(2 A T) + R^2 sqrt(ln N)) (Theorem 1)."""
+        """2 sqrt(ln N) / (R sqrt(2 A T) + R^2 sqrt(ln N)) of eq. (12)."""
         return 2 * sqrt(log(n)) / (r * sqrt(2 * max(a, LEAST_MEAN_LOSS) * t) + r**2 * sqrt(log(n)))
 
     def soft_bayes_factors(self, ratios: list[list[float]]) -> list[float]:
@@ -318,7 +318,7 @@ class NaiveDensity:
         return ceil(self.config.beta**k) == t
 
     def split_once(self) -> None:
-        """Split the node with the largest ratio of Alg. 2, if any has two distinct centroids."""
+        """Split the node with the largest ratio of eq. (8), if any has two distinct centroids."""
         best, largest = None, 0.0
         for node in self.nodes:
             if self.separation(node) > largest:

@@ -26,7 +26,7 @@ from core.growth.evidence.search import Hyperplanes
 from core.growth.evidence.worth import MEMORY as WORTH_MEMORY
 from core.mixture.base import MEMORY
 from core.mixture.nodes import VARIANCE_FLOOR
-from core.mixture.tree_odds import MOST_EVIDENCE, MOST_STOP_ODDS, START_SHARE_COUNT, START_STOP_ODDS
+from core.mixture.tree_odds import MOST_EVIDENCE, MOST_KEEP_ODDS, START_KEEP_ODDS, START_SHARE_COUNT
 from tests.oracle.naive_density import LEFT, RIGHT, Matrix, NaiveDensity, Node, Sample, Vector, present
 
 TINY = 1e-300
@@ -205,7 +205,7 @@ class NaiveEvidence(NaiveDensity):
                 steps[id(node)] += reached * clipped(said, MOST_EVIDENCE)
         for node in self.nodes:
             if node.children:
-                node.odds = clipped(node.odds + steps[id(node)], MOST_STOP_ODDS)
+                node.odds = clipped(node.odds + steps[id(node)], MOST_KEEP_ODDS)
                 self.move_shares(node.children, reaches)
         self.place()
 
@@ -409,7 +409,7 @@ class NaiveEvidence(NaiveDensity):
         child.unchecked, child.unsearched = present(child.counted), present(child.counted)
 
     def share_out(self, leaf: EvidenceNode, shares: list[float], at: int) -> None:
-        leaf.odds = START_STOP_ODDS
+        leaf.odds = START_KEEP_ODDS
         for child, share in zip(leaf.children, shares, strict=True):
             child.share = START_SHARE_COUNT * share
             child.used, child.saved = leaf.used * share, 0.0

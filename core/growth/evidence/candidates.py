@@ -1,4 +1,4 @@
-"""One hyperplane a leaf that may cut it, and what has fallen on its two sides since it was found."""
+"""One hyperplane for each leaf that may cut it, and what has fallen on its two sides since it was found."""
 
 from typing import Any, Final
 
@@ -14,10 +14,12 @@ from core.tree.subspaces import are_directions, distances_each
 
 
 class Candidates:
-    """Arrays by node: leaf i's sides, if has[i], are cells 2 i (left) and 2 i + 1 of the statistics.
+    """Arrays by node: has (N,), normal (N, m), offset (N,), since (N,).
 
-    A candidate's geometry never changes, so a sample's side can be told whenever it is asked; it counts the samples
-    that its leaf counted from ordinal since[i] on.
+    The sides of node i's candidate are cells 2 i (left) and 2 i + 1 (right) of the statistics.
+
+    A candidate never moves, so a sample's side can be found again at any time. It counts the samples that its leaf
+    counted from ordinal since[i] on.
     """
 
     ARRAYS: Final = ("has", "normal", "offset", "since")
@@ -29,43 +31,43 @@ class Candidates:
         self.statistics = statistics.empty(2)
 
     def cells(self, X: FloatArray, leaf: IntArray) -> IntArray:
-        """On which side of its leaf's candidate each sample (n, m) falls, as a cell of the statistics."""
+        """The cell (n,) of each sample (n, m): the side of its leaf's candidate, leaf (n,), on which it falls."""
         left = distances_each(X, self.normal[leaf]) >= self.offset[leaf]
         cells: IntArray = 2 * leaf + ~left
         return cells
 
     def count(self, cells: IntArray, moments: Moments) -> None:
-        """Count groups of samples on the sides where they fell, of leaves that have a candidate."""
+        """Count groups of samples in these cells (g,), as far as their leaves have a candidate."""
         known = self.has[cells // 2]
         self.statistics.merge(cells[known], Moments(moments.count[known], moments.mean[known], moments.scatter[known]))
 
     def sizes(self, leaves: IntArray) -> FloatArray:
-        """What each side of these leaves' candidates has counted, (k, 2); nothing where there is none."""
+        """The weight that each side of these leaves' candidates has counted, (k, 2); 0 without a candidate."""
         return np.where(self.has[leaves, None], self.statistics.count.reshape(-1, 2)[leaves], 0.0)
 
     def sides(self, leaves: IntArray) -> tuple[Moments, Moments]:
-        """What the left and the right sides of these leaves' candidates have counted."""
+        """The moments of the left and of the right sides of these leaves' candidates."""
         return self.statistics.of(2 * leaves), self.statistics.of(2 * leaves + 1)
 
     def plane(self, leaf: int) -> tuple[FloatArray, float]:
-        """Normal (m,) and offset of a leaf's candidate."""
+        """The unit normal (m,) and offset of a leaf's candidate."""
         return self.normal[leaf], float(self.offset[leaf])
 
     def put(self, leaf: int, plane: Hyperplanes, since: int, sides: Moments) -> None:
-        """Give a leaf a candidate, and what its sides, left and right, count from the start."""
+        """Give a leaf a candidate, whose sides start with these moments (2,), left first."""
         self.has[leaf], self.normal[leaf], self.offset[leaf] = True, plane.normal[0], plane.offset[0]
         self.since[leaf] = since
         self.statistics.put(np.array([2 * leaf, 2 * leaf + 1]), sides)
 
     def move(self, source: int, target: int) -> None:
-        """Give a node's candidate to another."""
+        """Copy a node's candidate to another node."""
         for name in self.ARRAYS:
             getattr(self, name)[target] = getattr(self, name)[source]
         cells = np.array([2 * source, 2 * source + 1])
         self.statistics.put(cells + 2 * (target - source), self.statistics.of(cells))
 
     def clear(self, nodes: IntArray) -> None:
-        """Nodes that are no leaf, or a new one, have none."""
+        """Remove the candidates of these nodes."""
         self.has[nodes] = False
 
     def grow(self, n_nodes: int) -> None:
@@ -75,7 +77,7 @@ class Candidates:
         self.statistics.grow(2 * n_nodes)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name; of sides, those there are."""
+        """The arrays of a snapshot, by name; of the sides only those of candidates that there are."""
         arrays: dict[str, NDArray[Any]] = {f"candidate_{name}": getattr(self, name) for name in self.ARRAYS}
         there = np.flatnonzero(np.repeat(self.has, 2))
         some = self.statistics.empty(len(there))
@@ -83,7 +85,7 @@ class Candidates:
         return arrays | some.state("side")
 
     def check(self, arrays: Arrays, leaf: BoolArray, n_learned: int) -> None:
-        """InvalidSnapshot if a state does not fit a tree of these leaves (N,)."""
+        """Raise InvalidSnapshot if a state does not fit a tree with these leaves (N,), and n_learned samples."""
         has, normal, _, since = (
             take(arrays, f"candidate_{name}", old.dtype.type, (len(leaf), *old.shape[1:]))
             for name, old in ((name, getattr(self, name)) for name in self.ARRAYS)
@@ -95,7 +97,7 @@ class Candidates:
         self.statistics.check(arrays, "side", 2 * int(np.count_nonzero(has)))
 
     def load(self, arrays: Arrays) -> None:
-        """Take over a state."""
+        """Continue from a state that check has passed."""
         for name in self.ARRAYS:
             setattr(self, name, arrays[f"candidate_{name}"])
         self.statistics.grow(2 * len(self.has))

@@ -13,18 +13,22 @@ from core.mixture.nodes import Nodes
 
 MARGIN: Final = 2.0
 PRICE_A_FEATURE: Final = 2.0
-"""What a hyperplane costs: MARGIN nats, and half as many times log n as this a feature."""
+"""A hyperplane costs MARGIN nats, and for each feature PRICE_A_FEATURE / 2 times log n. Chosen by hand: m log n is
+twice the price of m parameters by the Bayesian information criterion."""
 
 
 class Gain:
-    """The evidence for a cut: log marginal likelihoods of two sides against that of the whole, less the cut's price."""
+    """The gain of a cut, eq. (20), in nats: the evidence of two sides against that of the whole, less the cut's price.
+
+    least is the fewest samples that a side may have, m + 1.
+    """
 
     def __init__(self, n_features: int, nodes: Nodes, priors: Priors) -> None:
         self._n_features, self._nodes, self._priors = n_features, nodes, priors
         self.least = n_features + 1
 
     def of_candidates(self, candidates: Candidates, leaves: IntArray) -> FloatArray:
-        """The gain of each leaf's candidate, -inf where there is none or a side has too few samples: (k,), nats."""
+        """The gain (k,) of each leaf's candidate; -inf without one, or with too few samples on a side."""
         gains = np.full(len(leaves), -np.inf)
         fits = candidates.sizes(leaves).min(1) >= self.least
         if fits.any():
@@ -32,7 +36,7 @@ class Gain:
         return gains
 
     def of_sides(self, leaves: IntArray, left: Moments, right: Moments) -> FloatArray:
-        """The gain of cutting each of these leaves (k,) into these sides: (k,), nats."""
+        """The gain (k,) of cutting each of these leaves (k,) into these two sides."""
         k = len(leaves)
         whole = _joined(left, right)
         count = np.concatenate([whole.count, left.count, right.count])

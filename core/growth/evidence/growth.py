@@ -31,13 +31,17 @@ from core.tree.subspaces import Pair
 SLOW: Final = 256
 CHECK_GROWTH: Final = (0.15, 0.5)
 SEARCH_GROWTH: Final = (0.3, 0.5)
-"""A node is looked at, or searched, when it has grown by this share; the second number from SLOW samples on."""
+"""A node is looked at, or searched, when it has grown by this share; the second number holds from SLOW samples on.
+Chosen by hand."""
 EXCHANGE: Final = 2.0
-"""At the cap a pair is given up for a cut that promises EXCHANGE times what the pair saves."""
+"""At the cap a pair is given up for a cut that promises EXCHANGE times what the pair saves. Chosen by hand."""
 
 
 class EvidenceGrowth(Growth):
-    """Splits by evidence; with a schedule the leaf whose candidate's sides lie farthest apart is cut at t = beta^k."""
+    """Cuts leaves whose candidates have a gain above 0, and by the schedule, as the config's split says.
+
+    The paper cuts any node, by a schedule alone; section 10 of docs/method.md has the losses of both.
+    """
 
     def __init__(self, config: DetectorConfig, nodes: Nodes, forgetting: Forgetting) -> None:
         self._config, self._nodes = config, nodes
@@ -47,12 +51,12 @@ class EvidenceGrowth(Growth):
 
     @property
     def candidates(self) -> Candidates:
-        """The hyperplanes that may cut the leaves."""
+        """The hyperplanes that may cut the leaves, and what they have counted."""
         return self._state.candidates
 
     @property
     def recent(self) -> Reservoir:
-        """The last samples of the leaves."""
+        """The recent samples of the leaves."""
         return self._state.recent
 
     def keys(self, X: FloatArray, held: BoolArray) -> IntArray:
@@ -88,13 +92,13 @@ class EvidenceGrowth(Growth):
         return self._nodes.tree.n_nodes + 2 > self._config.max_nodes
 
     def _due(self, fresh: FloatArray, growth: tuple[float, float]) -> IntArray:
-        """The nodes that have grown by so much, of which fresh (N,) is new."""
+        """The nodes that have grown by the shares growth, fresh (N,) being what is new."""
         count = self._nodes.statistics.count
         rate = np.where(count < SLOW, *growth)
         return np.flatnonzero((count >= 2) & (fresh > 0) & (fresh >= rate * np.maximum(count - fresh, 0.0)))
 
     def _consider(self, leaves: IntArray, n_learned: int) -> None:
-        """Cut these leaves where the evidence is for it; elsewhere look for a better candidate."""
+        """Cut the leaves whose gain is above 0; search the others for a better candidate."""
         unsearched = set(self._due(self._state.unsearched, SEARCH_GROWTH).tolist())
         gains = self._gain.of_candidates(self.candidates, leaves)
         for i, leaf in enumerate(leaves.tolist()):
@@ -107,7 +111,7 @@ class EvidenceGrowth(Growth):
                 gains = self._gain.of_candidates(self.candidates, leaves)  # at the cap a split takes numbers of others
 
     def _split_most_separated(self, n_learned: int) -> None:
-        """Alg. 2's choice among the leaves: the largest distance of the sides' means, halved for every level."""
+        """Cut the leaf of the largest ratio, eq. (8), with the means of its candidate's sides as centroids."""
         tree = self._nodes.tree
         leaves = np.flatnonzero(tree.leaf & self.candidates.has)
         leaves = leaves[self.candidates.sizes(leaves).min(1) >= self._gain.least]
@@ -117,7 +121,7 @@ class EvidenceGrowth(Growth):
             self._split(int(leaves[gap.argmax()]), 0.0, n_learned)
 
     def _split(self, leaf: int, gain: float, n_learned: int) -> bool:
-        """Cut a leaf by its candidate if there is room; the children inherit its sides."""
+        """Cut a leaf by its candidate, if there is room; whether it was cut."""
         free = None
         if self._full and (free := self._room_for(leaf, gain, n_learned)) is None:
             return False
@@ -127,7 +131,7 @@ class EvidenceGrowth(Growth):
         return True
 
     def _room_for(self, leaf: int, gain: float, n_learned: int) -> Pair | None:
-        """At the cap, the pair that the tree can best do without, given up if this leaf's cut promises enough more."""
+        """Give up a pair for this leaf's cut, if the cut promises enough more; the pair, or None."""
         worth = self._state.worth
         offer = cheapest(self._nodes.tree, worth, leaf)
         if offer is None:

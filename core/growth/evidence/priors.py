@@ -11,11 +11,15 @@ from core.families.statistics import outer
 from core.mixture.nodes import Nodes
 
 CHILD_SHAPE: Final = 0.5
-"""A child's expected variances as a share of its parent's."""
+"""A child's expected variances as a share of its parent's. Chosen by hand."""
 
 
 class Priors:
-    """Chooses the priors of nodes; variance (N, m) is what each node was expected to have when it was cut."""
+    """Chooses the priors of nodes by the marginal likelihood of eq. (19).
+
+    variance (N, b) is what each node was expected to have when it was made: 1 for the root, for a child a share of its
+    parent's.
+    """
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
@@ -31,7 +35,7 @@ class Priors:
         self._nodes.touch(nodes)
 
     def expected(self, parent: IntArray, variance: FloatArray) -> Expectation:
-        """What groups below these nodes (k,), -1 for none, expect: variances (k, m), and the nodes' correlations."""
+        """What groups below these nodes (k,), -1 for none, expect: variances (k, b), and the nodes' correlations."""
         if self._nodes.statistics.diagonal:
             return Expectation(variance, None, np.zeros(len(parent)))
         n, m = self._nodes.statistics.count[parent], self._nodes.statistics.n_block
@@ -41,7 +45,7 @@ class Priors:
         return Expectation(variance, correlation, np.where(parent < 0, 0.0, n / (n + m * (m + 1) / 2)))
 
     def own(self, nodes: IntArray) -> FloatArray:
-        """The variances of these nodes by what they have counted, (k, m)."""
+        """The variances (k, b) of these nodes by what they have counted."""
         covariance = self._nodes.covariance(nodes)
         return covariance if covariance.ndim == 2 else np.einsum("kii->ki", covariance)
 

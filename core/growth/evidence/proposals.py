@@ -1,4 +1,4 @@
-"""Better candidates, found among a leaf's recent samples."""
+"""Better candidates for a leaf, found among its recent samples."""
 
 from typing import Final
 
@@ -16,17 +16,17 @@ from core.mixture.learned import Groups
 from core.mixture.nodes import Nodes
 
 ROUNDING: Final = 1e-9
-"""Nats a sample: of two hyperplanes that part samples alike the older one stays, whatever the last bits say."""
+"""Nats a sample that a new hyperplane must be better by: of two that part the samples alike the older one stays."""
 
 
 class Proposals:
-    """Searches leaves for hyperplanes, and makes those the candidates that promise more."""
+    """Searches leaves for hyperplanes, and takes a new one as the candidate if it promises more."""
 
     def __init__(self, nodes: Nodes, state: GrowthState, gain: Gain, forgetting: Forgetting) -> None:
         self._nodes, self._state, self._gain, self._forgetting = nodes, state, gain, forgetting
 
     def search(self, leaf: int, gain: float) -> float:
-        """Search a leaf whose candidate has this gain, -inf for none; the gain of the candidate that it has then."""
+        """Search a leaf whose candidate has this gain, -inf without one; the gain of its candidate afterwards."""
         rows = self._state.recent.of(leaf)
         if len(rows) < 2 * self._gain.least:
             return gain
@@ -35,7 +35,7 @@ class Proposals:
         return gain if plane is None else self._propose(leaf, plane, rows, gain)
 
     def _best(self, leaf: int, rows: IntArray) -> Hyperplanes | None:
-        """The best hyperplane among these recent samples."""
+        """The best hyperplane that parts these recent samples, if any."""
         nodes, layout, recent, at = self._nodes, self._nodes.layout, self._state.recent, np.array([leaf])
         x, covariance = recent.x[rows], nodes.covariance(at)
         columns, _ = layout.columns(x, recent.spread[rows])
@@ -46,7 +46,7 @@ class Proposals:
         return best_hyperplane(x, nodes.extent(x, covariance[0]), self._gain.least, screen, layout.apart)
 
     def _propose(self, leaf: int, plane: Hyperplanes, rows: IntArray, gain: float) -> float:
-        """Take a hyperplane as the leaf's candidate if it promises more than the present one's gain."""
+        """Take a hyperplane as the leaf's candidate if it promises more than the gain of the present one."""
         candidates, at = self._state.candidates, np.array([leaf])
         sides = self._sides(plane, rows)
         if len(sides.count) < 2 or sides.count.min() < self._gain.least:

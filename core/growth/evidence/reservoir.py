@@ -1,4 +1,4 @@
-"""The last samples of every leaf, which the search for hyperplanes looks at."""
+"""The recent samples of every leaf, which the search for hyperplanes looks at."""
 
 from typing import Any, Final
 
@@ -12,15 +12,17 @@ from core.tree.subspaces import SubspaceTree
 from core.validation import LATEST
 
 TOTAL: Final = 1024
+"""Samples over all leaves. Chosen by hand."""
 LEAST_A_FEATURE: Final = 4
 LEAST: Final = 32
+"""Each leaf keeps at least LEAST samples, and LEAST_A_FEATURE (m + 1): a search needs 2 (m + 1). Chosen by hand."""
 
 
 class Reservoir:
-    """Rows (R, m) as learned, with the variance that came with them, ordinal, moment and leaf, in order of ordinal.
+    """R samples as they were learned, by rising ordinal: x and spread (R, m), ordinal, moment and leaf (R,).
 
-    A leaf keeps its last TOTAL / leaves rows, or what a search needs if that is more: everything that it counted from
-    ordinal window[leaf] on.
+    A leaf keeps its last TOTAL / leaves samples, or its least number if that is more. These are all that it counted
+    from ordinal window[leaf] on.
     """
 
     _ROWS: Final = ("x", "spread", "ordinal", "moment", "leaf")
@@ -32,17 +34,17 @@ class Reservoir:
         self.window = np.zeros(1, np.int64)
 
     def of(self, leaf: int) -> IntArray:
-        """Where a leaf's rows stand."""
+        """The rows of a leaf."""
         return np.flatnonzero(self.leaf == leaf)
 
     def add(self, x: FloatArray, spread: FloatArray, ordinal: IntArray, moment: FloatArray, leaf: IntArray) -> None:
-        """Take new rows in, and let each leaf's oldest go."""
+        """Add new samples (n, m), with ordinals above all others."""
         new = {"x": x, "spread": spread, "ordinal": ordinal, "moment": moment, "leaf": leaf}
         for name, rows in new.items():
             setattr(self, name, np.concatenate([getattr(self, name), rows]))
 
     def trim(self, n_leaves: int) -> None:
-        """Keep no more of each leaf than its share."""
+        """Drop the oldest samples of each leaf that has more than its share."""
         share = max(LEAST, LEAST_A_FEATURE * (self.x.shape[1] + 1), TOTAL // n_leaves)
         crowded = np.flatnonzero(np.bincount(self.leaf) > share)
         if crowded.size:
@@ -58,16 +60,16 @@ class Reservoir:
         self.window = grown(self.window, n_nodes)
 
     def drop(self, leaf: int) -> None:
-        """Drop all rows of a leaf."""
+        """Drop all samples of a leaf."""
         self._keep(self.leaf != leaf)
 
     def remove(self, ordinal: int) -> None:
-        """Drop one sample, if it is here."""
+        """Drop the sample of this ordinal, if it is here."""
         if (self.ordinal == ordinal).any():
             self._keep(self.ordinal != ordinal)
 
     def insert(self, x: FloatArray, spread: FloatArray, ordinal: int, moment: float, leaf: int) -> None:
-        """Put one sample back in its place, if its leaf's window reaches that far."""
+        """Put one sample back in its place, unless it is older than its leaf's window."""
         if ordinal < self.window[leaf]:
             return
         at = int(self.ordinal.searchsorted(ordinal))
@@ -76,14 +78,14 @@ class Reservoir:
             setattr(self, name, np.concatenate([rows[:at], np.asarray(value, rows.dtype)[None], rows[at:]]))
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name; zeros, and moments that are ordinals, are left out."""
+        """The arrays of a snapshot, by name; without spreads that are all 0, and moments that equal the ordinals."""
         arrays: dict[str, NDArray[Any]] = {"recent_x": self.x, "recent_ordinal": self.ordinal}
         arrays["recent_spread"] = self.spread if self.spread.any() else self.spread[:0]
         arrays["recent_moment"] = self.moment if (self.moment != self.ordinal).any() else self.moment[:0]
         return arrays | {"recent_window": self.window}
 
     def check(self, arrays: Arrays, n_nodes: int, n_learned: int) -> None:
-        """InvalidSnapshot if a state does not fit a tree of so many nodes, or so many learned samples."""
+        """Raise InvalidSnapshot if a state does not fit a tree of so many nodes, and so many learned samples."""
         x = take(arrays, "recent_x", np.float64, (-1, self.x.shape[1]))
         n, m = x.shape
         ordinal = take(arrays, "recent_ordinal", np.int64, (n,))
@@ -97,7 +99,7 @@ class Reservoir:
             raise InvalidSnapshot("its recent samples are not in the order in which they were learned")
 
     def load(self, arrays: Arrays, tree: SubspaceTree) -> None:
-        """Take over a state; the tree's leaves hold the rows."""
+        """Continue from a state that check has passed; the tree says which leaf holds which sample."""
         self.x, self.ordinal, self.window = (arrays[f"recent_{name}"] for name in ("x", "ordinal", "window"))
         spread, moment = arrays["recent_spread"], arrays["recent_moment"]
         self.spread = spread if len(spread) else np.zeros_like(self.x)

@@ -1,4 +1,4 @@
-"""Which nodes a full tree can best do without."""
+"""Which pair of children a full tree can best do without."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,14 +7,15 @@ from core.growth.evidence.worth import Worth
 from core.tree.subspaces import Pair, SubspaceTree
 
 WORTH_OF_USE: Final = 3.0
-"""A leaf that hardly anything reaches saves so many nats for each sample that does."""
+"""A leaf is taken to save so many nats for each sample that reaches it. Chosen by hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A pair of children that can be given up: what it saves, in nats a sample, and its idle leaf.
+    """A pair of children that can be given up, and its price: what it saves now, in nats a sample.
 
-    Without an idle leaf both children return into their node; with one, the other child takes the node's place.
+    If idle is None, both children merge into their parent. Otherwise the leaf idle goes, and its sibling takes their
+    parent's place.
     """
 
     price: float
@@ -23,7 +24,7 @@ class Offer:
 
 
 def cheapest(tree: SubspaceTree, worth: Worth, leaf: int) -> Offer | None:
-    """The pair that saves least, of those that this leaf is not of; None if there is none, or too little is known."""
+    """The offer of least price that leaves this leaf alone; None without one, or while worth knows too little."""
     offers = [offer for pair in tree.pairs() for offer in _offers(tree, worth, pair, leaf)]
     return min(offers, key=lambda offer: offer.price) if offers and worth.known else None
 

@@ -10,25 +10,26 @@ from core.families.marginal_likelihood import log_share, quick_evidence
 from core.families.statistics import Moments, outer
 
 STRENGTHS: Final = np.array([2.0, 16.0, 128.0])
+"""Strengths of the prior that a quick judgement tries, in place of nine. Chosen by hand."""
 
 
 class SideEvidence:
-    """The evidence of the factors, for the sides of cuts of rows (n, width), with what they expect (1, n_apart)."""
+    """The evidence of the factors for sides of cuts of rows (n, width), all of which expect the same, (1, n_apart)."""
 
     def __init__(self, layout: Layout, rows: FloatArray, expected: FloatArray) -> None:
         self._layout, self._rows, self._expected = layout, rows, expected
 
     def __call__(self, side: BoolArray) -> FloatArray:
-        """Of each of P sides, masks (n, P): (P,)."""
+        """The evidence (P,), in nats, of each of P sides, given as masks (n, P)."""
         count = side.sum(0).astype(float)
         mean = side.T @ self._rows / np.maximum(count, 1.0)[:, None]
         return self._layout.log_evidence(count, mean, np.repeat(self._expected, len(count), axis=0))
 
 
 class Screen:
-    """Ranks cuts of rows (n, b) by the evidence of their two sides; what is common to all cuts is left out.
+    """Ranks cuts of rows (n, b) by the evidence of their two sides, without what is the same for all cuts.
 
-    apart judges what is not in the block.
+    The sides expect variances (b,), of floor at least. apart judges the factors.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Screen:
         self._expected, self._floor, self._diagonal = expected, floor, diagonal
 
     def __call__(self, left: BoolArray) -> FloatArray:
-        """What each of P masks (n, P) of the left side is worth, in nats but for a constant: (P,)."""
+        """The worth (P,) of each of P cuts, given as masks (n, P) of their left sides: nats, up to a constant."""
         Z, n = self._Z, left.sum(0).astype(float)
         sums, squares = left.T @ Z, self._squares(left)
         count = np.concatenate([n, len(Z) - n])
@@ -58,7 +59,7 @@ class Screen:
 
 
 def _centred(n: FloatArray, sums: FloatArray, squares: FloatArray) -> Moments:
-    """Moments from sums and sums of squares about the mean of all, which is zero here."""
+    """The moments of samples from their sums and sums of squares; the mean of all samples is 0."""
     mean = sums / np.maximum(n, 1.0)[:, None]
     diagonal = squares.ndim == 2
     scatter = squares - outer(mean, diagonal) * n.reshape(-1, *(1,) * (squares.ndim - 1))

@@ -1,4 +1,4 @@
-"""The search for a hyperplane that cuts one leaf's recent samples in two better ones."""
+"""The search for the hyperplane that best parts a leaf's recent samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +13,12 @@ AXES: Final = 2
 QUANTILES: Final = np.arange(1, 8) / 8
 LLOYD_STEPS: Final = 3
 REFINEMENTS: Final = 2
+"""Axes of most variance, quantiles at which they are cut, steps of 2-means, rounds of refinement. Chosen by hand."""
 LEAST_VARIANCE: Final = 1e-3
-"""Of the variance of projections: a side of equal values is not infinitely good."""
+"""Of a side, as a share of the variance of all projections: a side of equal values is not infinitely good. Chosen by
+hand."""
+RIDGE: Final = 0.1
+"""Added to the scatter within the sides when samples are few: a share of the leaf's variances. Chosen by hand."""
 
 
 @dataclass(slots=True)
@@ -25,23 +29,23 @@ class Hyperplanes:
     offset: FloatArray
 
     def left(self, X: FloatArray) -> BoolArray:
-        """Which samples (n, m) each has on its left, (n, P)."""
+        """Which samples (n, m) lie on the left of each hyperplane: (n, P)."""
         side: BoolArray = distances(X, self.normal) >= self.offset
         return side
 
 
 Judge = Callable[[BoolArray], FloatArray]
-"""What each of P ways of cutting the samples, (n, P) masks of the left side, is worth: (P,)."""
+"""The worth (P,) of each of P cuts of n samples, given as masks (n, P) of their left sides."""
 
 
 def best_hyperplane(
     X: FloatArray, covariance: FloatArray, least: int, judge: Judge, apart: IntArray | None = None
 ) -> Hyperplanes | None:
-    """The hyperplane of samples (n, m) that the judge likes best, with at least so many samples a side.
+    """The hyperplane that the judge likes best, with at least so many samples of (n, m) on each side; None without one.
 
-    Cuts along the axes of most variance, and of each of the features apart (at quantiles, and where two one-dimensional
-    Gaussians like it best) and by
-    2-means along them; then, twice, cuts along what tells the two sides of the best one so far apart.
+    It tries cuts across the axes of most variance of this covariance, (m, m) or (m,), and across each of the features
+    apart: at quantiles, where two one-dimensional Gaussians fit best, and by 2-means. Then, twice, it tries cuts across
+    the direction that best separates the two sides of the best cut so far.
     """
     best, worth = None, -np.inf
     found = _first(X, covariance, least, np.zeros(0, np.int64) if apart is None else apart)
@@ -77,7 +81,7 @@ def _first(X: FloatArray, covariance: FloatArray, least: int, apart: IntArray) -
 
 
 def _principal_axes(covariance: FloatArray) -> FloatArray:
-    """The directions of most variance, (axes, m); of a diagonal (m,) the features of most variance."""
+    """The directions of most variance (axes, m), of a covariance (m, m) or a diagonal (m,)."""
     if covariance.ndim == 1:
         return np.eye(len(covariance))[np.argsort(-covariance, kind="stable")[:AXES]]
     axes: FloatArray = np.linalg.eigh(covariance)[1][:, ::-1].T[:AXES]
@@ -92,12 +96,12 @@ def _quantile_cuts(ordered: FloatArray, least: int) -> list[float]:
 
 
 def _between(ordered: FloatArray, k: int) -> float:
-    """A cut that leaves the k lowest values below."""
+    """The cut halfway above the k lowest values."""
     return 0.5 * float(ordered[k - 1] + ordered[k])
 
 
 def _best_cut(ordered: FloatArray, least: int) -> float:
-    """The cut of projections (n,), in order, that two one-dimensional Gaussians like best."""
+    """The cut of projections (n,), in rising order, whose sides two one-dimensional Gaussians fit best."""
     n = len(ordered)
     p = ordered - ordered.mean()
     k = np.arange(least, n - least + 1)
@@ -111,7 +115,7 @@ def _best_cut(ordered: FloatArray, least: int) -> float:
 
 
 def _two_means(X: FloatArray, left: BoolArray) -> tuple[FloatArray, float] | None:
-    """The plane halfway between two means, after a few steps of Lloyd's from a first cut; None if they coincide."""
+    """The hyperplane halfway between two means, after a few steps of Lloyd's algorithm; None if they coincide."""
     for _ in range(LLOYD_STEPS):
         n_left = int(np.count_nonzero(left))
         if n_left in (0, len(X)):
@@ -127,26 +131,26 @@ def _two_means(X: FloatArray, left: BoolArray) -> tuple[FloatArray, float] | Non
 
 
 def _refined(X: FloatArray, left: BoolArray, normal: FloatArray, covariance: FloatArray, least: int) -> Hyperplanes:
-    """Best cuts along Fisher's direction of the two sides, and along the present normal."""
+    """The best cuts across Fisher's direction of the two sides, and across the present normal."""
     a, b = X[left], X[~left]
     center_a, center_b = a.mean(0), b.mean(0)
     a, b, gap = a - center_a, b - center_b, center_a - center_b
     few = min(1.0, X.shape[1] / len(X))
     if covariance.ndim == 1:
         within = ((a * a).sum(0) + (b * b).sum(0)) / len(X)
-        apart = gap / (within + 0.1 * few * covariance)
+        apart = gap / (within + RIDGE * few * covariance)
     else:
         within = (a.T @ a + b.T @ b) / len(X)
-        apart = _solved(within + 0.1 * few * np.diag(np.diag(covariance)), gap)
+        apart = _solved(within + RIDGE * few * np.diag(np.diag(covariance)), gap)
     along = direction(apart)
     normals = np.stack([along[0], normal]) if along is not None else normal[None]
     return Hyperplanes(normals, np.array([_best_cut(np.sort(X @ axis), least) for axis in normals]))
 
 
 def _solved(matrix: FloatArray, v: FloatArray) -> FloatArray:
-    """The solution u of matrix u = v; that of its diagonal if the matrix has no inverse.
+    """The solution u of matrix u = v; with the diagonal alone if the matrix has no inverse.
 
-    It has none where two features are equal, and large beside what the leaf's variances have faded to.
+    It has none if two features are equal, and large beside the leaf's faded variances.
     """
     try:
         return np.asarray(np.linalg.solve(matrix, v), np.float64)

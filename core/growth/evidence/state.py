@@ -1,4 +1,4 @@
-"""What growth by evidence remembers of every node, and how that changes with the tree."""
+"""What growth by evidence remembers of the nodes, and how that changes when the tree changes."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ from core.tree.subspaces import Pair
 
 
 class GrowthState:
-    """Candidates, recent samples, priors and worth of the nodes.
+    """The candidates, recent samples, priors and worth of the nodes.
 
-    fresh and unsearched (N,) are what each node has counted since it was last looked at, and last searched.
+    fresh (N,) and unsearched (N,) are what each node has counted since it was last looked at, and last searched.
     """
 
     def __init__(self, n_features: int, nodes: Nodes) -> None:
@@ -35,7 +35,7 @@ class GrowthState:
         self.fresh, self.unsearched = np.zeros(1), np.zeros(1)
 
     def count(self, learned: LearnedBatch, held: BoolArray, groups: Groups, moments: Moments) -> None:
-        """Count a round's samples (n, m) in the nodes held (n, N); groups and their moments are by Candidates.cells."""
+        """Count a round's samples in the nodes held (n, N); the groups are those of Candidates.cells."""
         tree = self._nodes.tree
         fresh = tree.ancestor.T @ np.bincount(groups.key // 2, moments.count, len(self.fresh))
         self.fresh += fresh
@@ -45,7 +45,7 @@ class GrowthState:
         self.recent.trim(int(np.count_nonzero(tree.leaf)))
 
     def change(self, sample: LearnedSample, sign: int, weight: float) -> None:
-        """Take one sample out of (sign -1) or into (sign +1) its leaf's candidate and the recent samples."""
+        """Take one sample out of (sign -1) or back into (sign +1) its leaf's candidate and the recent samples."""
         x, candidates = sample.x, self.candidates
         leaf = self._nodes.tree.leaf_of(self._nodes.tree.membership(x[None]))
         at = int(leaf[0])
@@ -60,15 +60,16 @@ class GrowthState:
             self.recent.insert(x, sample.spread, sample.ordinal, sample.moment, at)
 
     def fade(self, factor: float) -> None:
-        """Let what was counted so far count that much less."""
+        """Multiply everything counted so far by a factor, 0 to 1."""
         self.candidates.statistics.fade(factor)
         self.fresh *= factor
         self.unsearched *= factor
 
     def split(self, leaf: int, gain: float, free: Pair | None) -> tuple[Pair, float]:
-        """Cut a leaf by its candidate, for a gain in nats; the children inherit its sides, in the numbers free if any.
+        """Cut a leaf by its candidate, for a gain in nats; the children inherit what its sides have counted.
 
-        Returns the new pair, and the left child's share of the samples.
+        They take the numbers of the pair free, which was given up, or new ones. Returns the new pair, and the left
+        child's share of the samples, 0 to 1.
         """
         nodes, candidates, at = self._nodes, self.candidates, np.array([leaf])
         own, sides = self.priors.own(at)[0], candidates.statistics.of(np.array([2 * leaf, 2 * leaf + 1]))
@@ -87,7 +88,7 @@ class GrowthState:
         return pair, left_share
 
     def collapse(self, pair: Pair) -> None:
-        """Two leaves return into their node; what cut them stays as its candidate."""
+        """Merge two leaves into their parent; the hyperplane between them becomes its candidate."""
         nodes, recent, tree = self._nodes, self.recent, self._nodes.tree
         plane = Hyperplanes(tree.normal[pair.cut][None].copy(), tree.offset[[pair.cut]].copy())
         since = int(tree.since[pair.children].max())
@@ -100,9 +101,9 @@ class GrowthState:
         self.candidates.clear(pair.children)
 
     def lift(self, pair: Pair, idle: int, n_learned: int) -> None:
-        """An idle leaf goes, and its parent with it: its sibling takes the parent's place.
+        """Remove an idle leaf: its sibling, with all below, takes their parent's place.
 
-        What is there now counts from the next sample on: what it counted before cannot be told apart any more.
+        These nodes count from the next sample on; earlier samples can no longer be taken out of them.
         """
         child, recent = pair.left + pair.right - idle, self.recent
         recent.drop(idle)
@@ -123,13 +124,13 @@ class GrowthState:
         self.fresh, self.unsearched = grown(self.fresh, n), grown(self.unsearched, n)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name."""
+        """The arrays of a snapshot, by name."""
         own = {"fresh": self.fresh, "unsearched": self.unsearched, "variance": self.priors.variance}
         named = {f"growth_{name}": array for name, array in own.items()}
         return named | self.candidates.state() | self.recent.state() | self.worth.state()
 
     def check(self, arrays: Arrays, times_cut: IntArray, n_learned: int) -> None:
-        """InvalidSnapshot if arrays do not fit a tree whose nodes are cut so often (N,), and so many samples."""
+        """Raise InvalidSnapshot if a state does not fit a tree of nodes cut times_cut (N,) times, and n_learned."""
         n, m = len(times_cut), self.priors.variance.shape[1]
         fresh, unsearched = (take(arrays, f"growth_{name}", np.float64, (n,)) for name in ("fresh", "unsearched"))
         variance = take(arrays, "growth_variance", np.float64, (n, m))
@@ -142,7 +143,7 @@ class GrowthState:
         self.worth.check(arrays, n)
 
     def load(self, arrays: Arrays) -> None:
-        """Take over a state."""
+        """Continue from a state that check has passed."""
         self.fresh, self.unsearched = arrays["growth_fresh"], arrays["growth_unsearched"]
         self.priors.variance = arrays["growth_variance"]
         self.candidates.load(arrays)

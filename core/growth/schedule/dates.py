@@ -1,10 +1,12 @@
-"""When to split (Alg. 2's schedule)."""
+"""When the paper's Alg. 2 splits a node."""
 
 from math import ceil
 
 
 def next_split(beta: float, n_learned: int) -> int:
-    """The first t = ceil(beta^k), k >= 1, after n_learned samples; t counts learned samples.
+    """The first t = ceil(beta^k), k >= 1, beyond n_learned, for beta > 1; t counts learned samples.
+
+    The paper has t = beta^k, which a beta that is not whole never meets.
 
     >>> [next_split(2.0, t) for t in (0, 2, 3, 4)]
     [2, 4, 4, 8]
@@ -16,7 +18,7 @@ def next_split(beta: float, n_learned: int) -> int:
 
 
 def splits_due(beta: float, before: int, after: int) -> int:
-    """How many scheduled points lie in (before, after].
+    """How many splits are due while the number of learned samples goes from before to after.
 
     >>> splits_due(2.0, 3, 20)
     3

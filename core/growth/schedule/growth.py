@@ -1,4 +1,4 @@
-"""The paper's growth (Alg. 2): a sequential 2-means in every node, and splits at t = beta^k."""
+"""The paper's growth (Alg. 2): a sequential 2-means in every node, and splits at t = beta^k learned samples."""
 
 from typing import Any
 
@@ -17,7 +17,10 @@ from core.snapshot import Arrays
 
 
 class ScheduledGrowth(Growth):
-    """Children start empty, as the paper's do, under the root's prior; any node may be cut again."""
+    """Cuts the node of the largest ratio, eq. (8), which may be cut again. Children start empty, with the root's prior.
+
+    Deviations are those of TwoMeans and next_split.
+    """
 
     def __init__(self, config: DetectorConfig, nodes: Nodes) -> None:
         self._config, self._nodes = config, nodes

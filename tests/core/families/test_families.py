@@ -86,7 +86,7 @@ def test_density_integrates_to_one_in_1_and_2_dimensions(family):
 @given(m=FEATURES, n=st.integers(10, 40), seed=SEEDS)
 @settings(max_examples=12, deadline=None)
 def test_moment_map_of_the_running_mean_is_the_maximum_of_the_likelihood(family, m, n, seed):
-    """Eq. moment: follow the leader on log-loss."""
+    """By eq. (4): follow the leader on log-loss."""
     X = np.random.default_rng(seed).normal(size=(n, m))
     model = family(m)
     running = np.zeros_like(model.sufficient(X[:1])[0])

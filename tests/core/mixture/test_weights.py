@@ -12,7 +12,7 @@ from core.mixture.base import MEMORY
 from core.mixture.exponentiated_gradient import RATIO_CAP
 from core.mixture.learning_rates import SOFT_BAYES_RATE
 from core.mixture.log_sum import log_mixture
-from core.mixture.tree_odds import MOST_EVIDENCE, MOST_STOP_ODDS, START_SHARE_COUNT, START_STOP_ODDS
+from core.mixture.tree_odds import MOST_EVIDENCE, MOST_KEEP_ODDS, START_KEEP_ODDS, START_SHARE_COUNT
 from core.tree.subspaces import Pair, SubspaceTree
 
 NORMAL = np.ones(1)
@@ -145,7 +145,7 @@ def test_weights_are_products_along_the_paths_and_sum_to_one(cuts, rounds):
 
 def test_a_new_pair_starts_at_the_start_odds_with_shares_by_count():
     mixture = three("tree")
-    keep = 1 / (1 + np.exp(-START_STOP_ODDS))
+    keep = 1 / (1 + np.exp(-START_KEEP_ODDS))
     assert mixture.weights == pytest.approx([keep, 0.4 * (1 - keep), 0.6 * (1 - keep)])
 
 
@@ -157,7 +157,7 @@ def test_one_step_of_the_odds_and_shares():
     own = f * alpha / (f @ alpha)
     below = f[1:] @ alpha[1:] / alpha[1:].sum()
     odds, share = np.split(mixture.running, 2)
-    assert odds[0] == pytest.approx(START_STOP_ODDS + np.log(f[0] / below))
+    assert odds[0] == pytest.approx(START_KEEP_ODDS + np.log(f[0] / below))
     assert share[1:] == pytest.approx(START_SHARE_COUNT * np.array([0.4, 0.6]) + own[1:])
 
 
@@ -166,12 +166,12 @@ def test_one_sample_decides_nothing_and_the_background_never_dies():
     for densities in ([0.0, -1e6, -1e6], [-1e6, 0.0, -1e6]):
         mixture = three("tree")
         learn(mixture, np.array([densities]))
-        assert abs(mixture.running[0] - START_STOP_ODDS) <= MOST_EVIDENCE + 1e-12
+        assert abs(mixture.running[0] - START_KEEP_ODDS) <= MOST_EVIDENCE + 1e-12
     mixture = three("tree")
     cut(mixture, 1)
     for _ in range(200):
         learn(mixture, np.tile([-50.0, -50.0, -50.0, 0.0, 0.0], (50, 1)))
-    least = 1 / (1 + np.exp(MOST_STOP_ODDS))
+    least = 1 / (1 + np.exp(MOST_KEEP_ODDS))
     assert mixture.weights[0] >= 0.99 * least
     assert mixture.weights[1] >= 0.3 * least
     learn(mixture, np.tile([0.0, -50.0, -50.0, -50.0, -50.0], (20, 1)))  # and comes back at once
