@@ -93,7 +93,7 @@ def without_correlations(self: Priors, parent: IntArray, variance: FloatArray) -
 LETTER_RATIO: Patch = (TwoMeans, "most_separated", most_separated_by_the_letter)
 LETTER_OFFSET: Patch = (TwoMeans, "hyperplane", hyperplane_by_the_letter)
 LETTER_ORDER: Patch = (DensityModel, "end_round", weights_last)
-FIXED_RATE: Patch = (ExponentiatedGradient, "_rate", lambda _: 0.1)
+FIXED_RATE: Patch = (ExponentiatedGradient, "rate", lambda _: 0.1)
 NO_RATIO_CAP: Patch = (exponentiated_gradient, "RATIO_CAP", np.inf)
 GAUSSIANS: Patch = (Gaussian, "nodes", map_gaussians)
 NO_CAP: Patch = (student_nodes, "MOST_FREEDOM", 1e6)

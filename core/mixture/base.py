@@ -18,7 +18,7 @@ LARGEST_LOSS: Final = 1e217
 
 
 class Mixture(ABC):
-    """Weights alpha (N,), positive and summing to one, of the nodes of a tree.
+    """Weights alpha (N,), positive and summing to one, of the N nodes of a tree.
 
     They move by the densities that the samples of a round had before they were learned.
     """
@@ -27,7 +27,7 @@ class Mixture(ABC):
     """The rule's name in a config."""
 
     def __init__(self, tree: SubspaceTree, memory: float = MEMORY) -> None:
-        self._tree, self._memory = tree, memory
+        self.tree, self._memory = tree, memory
         self.weights = np.ones(1)
 
     @property

@@ -37,10 +37,11 @@ class ExponentiatedGradient(FlatMixture):
         self._count += len(log_p)
         self._loss -= float(log_p.sum())
         self._largest = max(self._largest, float(clipped.max()))
-        step = self._rate() * clipped.sum(0)
+        step = self.rate() * clipped.sum(0)
         self.weights = self.weights * np.exp(step - step.max())
 
-    def _rate(self) -> float:
+    def rate(self) -> float:
+        """The theta of eq. (12) from the estimates so far."""
         complexity = sqrt(log(len(self.weights)))
         mean_loss = max(self._loss / self._count, LEAST_MEAN_LOSS)
         return theorem_1_rate(complexity, self._largest, mean_loss, self._count)

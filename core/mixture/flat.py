@@ -21,7 +21,7 @@ class FlatMixture(Mixture):
 
     def split(self, pair: Pair, kept: float, left_share: float) -> None:
         given = (1 - kept) * self.weights[pair.node]
-        weights = grown(self.weights, self._tree.n_nodes)
+        weights = grown(self.weights, self.tree.n_nodes)
         weights[pair.children] = left_share * given, (1 - left_share) * given
         weights[pair.node] *= kept
         self.weights = weights

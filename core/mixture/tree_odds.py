@@ -39,10 +39,10 @@ class TreeOdds(Mixture):
         super().__init__(tree, memory)
 
     def learn(self, shares: Shares) -> None:
-        inner = np.flatnonzero(~self._tree.leaf)
+        inner = np.flatnonzero(~self.tree.leaf)
         if not inner.size:
             return
-        reached = shares.reaching(self._tree)
+        reached = shares.reaching(self.tree)
         odds = self._odds[inner]
         said = evidence_for_keeping(shares.own[inner], reached[inner])
         said -= odds[:, None]
@@ -55,7 +55,7 @@ class TreeOdds(Mixture):
         self._place()
 
     def split(self, pair: Pair, kept: float, left_share: float) -> None:
-        self._odds, self._share = (grown(a, self._tree.n_nodes) for a in (self._odds, self._share))
+        self._odds, self._share = (grown(a, self.tree.n_nodes) for a in (self._odds, self._share))
         self._odds[pair.node] = START_KEEP_ODDS
         self._share[pair.children] = START_SHARE_COUNT * left_share, START_SHARE_COUNT * (1 - left_share)
         self._place()
@@ -68,7 +68,7 @@ class TreeOdds(Mixture):
 
     def _place(self) -> None:
         """Set the weights by eq. (15)."""
-        tree = self._tree
+        tree = self.tree
         keep = np.where(tree.leaf, 1.0, 1 / (1 + np.exp(-self._odds)))
         passed_on = np.ones(tree.n_nodes)
         parent, share = tree.parent[1:], self._share[1:]

@@ -46,9 +46,9 @@ class GradientThreshold(Threshold):
         self.n_labels += 1
         p = exp(-min(max(score - self.log_volume, -log(self.high)), -log(self.low)))
         pull = label * self.cost[label] * float(expit((p - self.tau) * label))
-        self.tau = min(max(self.tau + self._step_size() * pull, self.low), self.high)
+        self.tau = min(max(self.tau + self.step_size() * pull, self.low), self.high)
 
-    def _step_size(self) -> float:
+    def step_size(self) -> float:
         """a_t of eq. (24), in logs: e^D overflows from D = 709 on."""
         diameter = self.high - self.low
         log_step = 2 * float(np.logaddexp(0.0, diameter)) - diameter - log(self.n_labels) - log(min(self.cost.values()))

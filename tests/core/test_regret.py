@@ -46,7 +46,7 @@ class KnownHorizon(ExponentiatedGradient):
         self.weights = np.full(n_experts, 1 / n_experts)
         self.theta = theta
 
-    def _rate(self) -> float:
+    def rate(self) -> float:
         return self.theta
 
 
@@ -174,12 +174,12 @@ def test_a_large_theta_breaks_the_bound():
 
 
 class StepTenTimesTooBig(GradientThreshold):
-    def _step_size(self) -> float:
-        return 10 * super()._step_size()
+    def step_size(self) -> float:
+        return 10 * super().step_size()
 
 
 class StepThatStays(GradientThreshold):
-    def _step_size(self) -> float:
+    def step_size(self) -> float:
         return 1.0
 
 
