@@ -11,14 +11,14 @@ FOLDER = Path(__file__).parent / "dashboards"
 
 
 def main(folder: Path) -> None:
-    """Write both."""
+    """Write both dashboards."""
     for name, build in (("service", service.build), ("detector", detector.build)):
         text = JSONEncoder(sort_keys=True, indent=2).encode(number_panels(build().build()))
         (folder / f"{name}.json").write_text(text + "\n")
 
 
 def number_panels(dashboard):
-    """Give each panel an id: links to a panel go by it."""
+    """Give each panel an id, which links to a panel use."""
     for number, panel in enumerate(dashboard.panels, 1):
         panel.id_val = number
     return dashboard

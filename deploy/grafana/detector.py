@@ -9,7 +9,7 @@ TO_STREAM = "/d/itan-detector?var-stream=${__field.labels.stream}&${__url_time_r
 
 
 def rate(metric: str) -> str:
-    """Sum what a counter of all workers rises by in a second."""
+    """Sum the increase of a counter of all workers in a second."""
     return f"sum(rate({metric}[$__rate_interval]))"
 
 
@@ -19,7 +19,7 @@ def of_stream(figure: str) -> str:
 
 
 def build() -> Dashboard:
-    """Put the dashboard together."""
+    """Make the dashboard."""
     dashboard = board(
         "itan-detector",
         "itan: detector",
@@ -43,7 +43,7 @@ def build() -> Dashboard:
 
 
 def add_overview(dashboard: Dashboard) -> None:
-    """What to see first."""
+    """Add what to look at first."""
     false_alarms = 'sum(increase(itan_confusion_total{cell="fp"}[6h]))'
     labelled_flags = 'sum(increase(itan_confusion_total{cell=~"tp|fp"}[6h]))'
     add(
@@ -61,15 +61,15 @@ def add_overview(dashboard: Dashboard) -> None:
         ),
         number(
             "False alarms",
-            "Share of normal ones among the flagged samples that were labelled within 6 hours.",
+            "Share of normal samples among the flagged ones that were labelled within 6 hours.",
             "percentunit",
             f"{false_alarms} / {labelled_flags}",
             [(0.5, "orange"), (0.9, "red")],
         ),
         number(
             "Largest rise of log-loss",
-            "How far the recent scores of a stream are above its usual ones, in nats, where that is most: above 3 its "
-            "model does not fit any more.",
+            "How far the recent scores of a stream are above its usual ones, in nats, for the stream with the largest "
+            "rise. Above 3 its model no longer fits.",
             "short",
             "max(itan_log_loss_rise_nats)",
             [(1, "orange"), (3, "red")],
@@ -77,7 +77,7 @@ def add_overview(dashboard: Dashboard) -> None:
         number(
             "Cost beyond best fixed",
             "Cost of the wrong decisions so far, minus that of each stream's best fixed threshold in hindsight. Below "
-            "0 the moving thresholds did better than any that stays.",
+            "0 the moving thresholds did better than any fixed ones.",
             "short",
             "sum(itan_cost) - sum(itan_best_fixed_cost)",
             [],
@@ -85,7 +85,7 @@ def add_overview(dashboard: Dashboard) -> None:
         number("Warming up", "Streams that have no scores yet.", "short", "sum(itan_warming_up_streams)", []),
         number(
             "Replay mismatches",
-            "Streams whose samples a restart scored otherwise than the log says, until somebody accepts it.",
+            "Streams whose replay gave other scores than the log holds, until somebody accepts that.",
             "short",
             "sum(itan_mismatched_streams)",
             [(1, "red")],
@@ -94,20 +94,20 @@ def add_overview(dashboard: Dashboard) -> None:
 
 
 def add_decisions(dashboard: Dashboard) -> None:
-    """What is flagged, and how surely."""
+    """Add what is flagged, and how surely."""
     add(
         dashboard,
         "Decisions",
         chart(
             "Flagged share",
-            "Of the samples that got a score; beside it what the streams' configs expect.",
+            "Share of the samples with a score that was flagged, and the share that the configs expect.",
             "percentunit",
             (f"{rate('itan_flags_total')} / {rate('itan_surprise_nats_count')}", "flagged"),
             (f"{rate('itan_expected_flags_total')} / {rate('itan_surprise_nats_count')}", "expected"),
         ),
         chart(
             "Most flagged streams",
-            "Share of the last 1000 samples or so; click on a line to see the stream below.",
+            "Flagged share of about the last 1000 samples. Click on a line to see the stream below.",
             "percentunit",
             ("topk(10, max by (stream) (itan_stream_flag_rate))", "{{stream}}"),
             links=[DashboardLink("Show this stream").url(TO_STREAM)],
@@ -124,7 +124,7 @@ def add_decisions(dashboard: Dashboard) -> None:
 
 
 def add_labels(dashboard: Dashboard) -> None:
-    """What the truth says of the decisions."""
+    """Add what the labels say of the decisions."""
     confusion = "sum by (cell) (increase(itan_confusion_total[$__rate_interval]))"
     outcomes = "sum by (outcome) (rate(itan_labels_total[$__rate_interval]))"
     add(
@@ -132,7 +132,7 @@ def add_labels(dashboard: Dashboard) -> None:
         "Labels",
         chart(
             "Labels by outcome",
-            "unknown and expired ones name samples that are not there: wrong ids, or labels later than the horizon.",
+            "unknown and expired labels name samples that are not there: wrong ids, or labels beyond the horizon.",
             "ops",
             (outcomes, "{{outcome}}"),
             width=6,
@@ -147,8 +147,8 @@ def add_labels(dashboard: Dashboard) -> None:
         ),
         chart(
             "Cost",
-            "Of the wrong decisions so far, by each stream's own costs, and what the best fixed threshold would have "
-            "cost. Both fall when a stream is closed or leaves a worker.",
+            "Cost of the wrong decisions so far, by each stream's own costs, and what the best fixed threshold would "
+            "have cost. Both fall when a stream is closed or leaves a worker.",
             "short",
             ("sum(itan_cost)", "so far"),
             ("sum(itan_best_fixed_cost)", "best fixed threshold"),
@@ -156,7 +156,7 @@ def add_labels(dashboard: Dashboard) -> None:
         ),
         chart(
             "Retractions",
-            "Samples taken out of a model again, because they were labelled anomalous, a second.",
+            "Samples removed from a model because they were labelled anomalous, a second.",
             "ops",
             (rate("itan_retractions_total"), "retractions"),
             width=6,
@@ -165,13 +165,13 @@ def add_labels(dashboard: Dashboard) -> None:
 
 
 def add_models(dashboard: Dashboard) -> None:
-    """Whether the models fit, and how they grow."""
+    """Add whether the models fit, and how they grow."""
     add(
         dashboard,
         "Models",
         chart(
             "Log-loss",
-            "Mean of the recent scores: the median over streams, and how far one stream's lies above its usual.",
+            "Mean of the recent scores: the median over streams, and the largest rise of one stream above its usual.",
             "short",
             ("avg(itan_log_loss_nats)", "median stream"),
             ("max(itan_log_loss_rise_nats)", "largest rise"),
@@ -186,7 +186,7 @@ def add_models(dashboard: Dashboard) -> None:
         ),
         chart(
             "Nodes and splits",
-            "Nodes of all models, and cuts a second.",
+            "Nodes of all models, and splits a second.",
             "short",
             ("sum(itan_nodes)", "nodes"),
             (rate("itan_splits_total"), "splits a second"),
@@ -194,7 +194,7 @@ def add_models(dashboard: Dashboard) -> None:
         ),
         chart(
             "Streams",
-            "Written by the workers: those that are not shown by name, and those in the warm-up.",
+            "Streams of the workers that are not shown by name, and those in the warm-up.",
             "short",
             ("sum(itan_hidden_streams)", "not shown by name"),
             ("sum(itan_warming_up_streams)", "warming up"),
@@ -204,48 +204,48 @@ def add_models(dashboard: Dashboard) -> None:
 
 
 def add_stream(dashboard: Dashboard) -> None:
-    """One stream by name."""
+    """Add one stream by name."""
     add(
         dashboard,
         "Stream $stream",
         chart(
             "Flag rate",
-            "Share of the last 1000 samples or so, and the expected_anomaly_rate of the config.",
+            "Flagged share of about the last 1000 samples, and the expected_anomaly_rate of the config.",
             "percentunit",
             (of_stream("flag_rate"), "flagged"),
             (of_stream("expected_flag_rate"), "expected"),
         ),
         chart(
             "Score and threshold",
-            "Of the newest sample, and the threshold that the next one meets, in nats.",
+            "Score of the newest sample, and the threshold for the next one, in nats.",
             "short",
             (of_stream("score_nats"), "score"),
             (of_stream("threshold_nats"), "threshold"),
         ),
         chart(
             "Log-loss",
-            "Mean of the recent scores, and of the last hour or so. A rise that stays: it does not fit any more.",
+            "Mean of the recent scores, and of about the last hour. If it rises and stays, the model no longer fits.",
             "short",
             (of_stream("log_loss_nats"), "recent"),
             (of_stream("usual_log_loss_nats"), "usual"),
         ),
         chart(
             "Labelled samples",
-            "By decision and truth, so far.",
+            "Labelled samples by decision and truth, so far.",
             "short",
             (f"max by (cell) (itan_stream_confusion{{{STREAM}}})", "{{cell}}"),
         ),
         chart(
             "Cost",
-            "Of the wrong decisions so far, and of the best fixed threshold.",
+            "Cost of the wrong decisions so far, and of the best fixed threshold.",
             "short",
             (of_stream("cost"), "so far"),
             (of_stream("best_fixed_cost"), "best fixed threshold"),
         ),
-        chart("Nodes", "Of the stream's model.", "short", (of_stream("nodes"), "nodes")),
+        chart("Nodes", "Nodes of the stream's model.", "short", (of_stream("nodes"), "nodes")),
         chart(
             "Samples",
-            "Seen so far, those that can still be labelled, and those that the warm-up still needs.",
+            "Samples seen so far, samples that can still be labelled, and samples that the warm-up still needs.",
             "short",
             (of_stream("samples"), "seen"),
             (of_stream("log_samples"), "can be labelled"),
@@ -253,9 +253,9 @@ def add_stream(dashboard: Dashboard) -> None:
         ),
         chart(
             "Unsaved events",
-            "What a restart would replay.",
+            "Events that a restart would replay.",
             "short",
             (of_stream("unsaved_events"), "events"),
         ),
-        chart("Snapshot", "Size of the last one.", "bytes", (of_stream("snapshot_bytes"), "bytes")),
+        chart("Snapshot", "Size of the last snapshot.", "bytes", (of_stream("snapshot_bytes"), "bytes")),
     )

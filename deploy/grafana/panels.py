@@ -1,4 +1,4 @@
-"""Panels as both dashboards want them: each says what it shows, in which unit, and reads Prometheus."""
+"""The panels of both dashboards: each says what it shows, in which unit, and reads Prometheus."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 SOURCE = DataSourceRef("prometheus", "${datasource}")
 Query = tuple[str, str]
 Steps = list[tuple[float, str]]
-"""From which value on which colour; below the first it is green."""
+"""Colours by the value from which they hold; below the first it is green."""
 
 
 def board(uid: str, title: str, description: str, *, other: tuple[str, str]) -> Dashboard:
@@ -87,7 +87,7 @@ def chart(
     stacked: bool = False,
     links: list[Any] | None = None,
 ) -> timeseries.Panel:
-    """Draw lines over time, one a series of each (expression, legend)."""
+    """Draw lines over time, one for each series of each (expression, legend)."""
     legend = common.VizLegendOptions().display_mode(LegendDisplayMode.TABLE).placement(LegendPlacement.BOTTOM)
     tooltip = common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING)
     panel = (

@@ -10,12 +10,12 @@ STEPS = f"itan_observe_step_seconds_bucket{{{HERE}}}[$__rate_interval]"
 
 
 def rate(metric: str, by: str, more: str = "") -> str:
-    """Sum what a counter rises by in a second."""
+    """Sum the increase of a counter in a second."""
     return f"sum by ({by}) (rate({metric}{{{HERE}{more}}}[$__rate_interval]))"
 
 
 def build() -> Dashboard:
-    """Put the dashboard together."""
+    """Make the dashboard."""
     dashboard = board(
         "itan-service",
         "itan: service",
@@ -43,7 +43,7 @@ def build() -> Dashboard:
 
 
 def add_overview(dashboard: Dashboard) -> None:
-    """What to see first."""
+    """Add what to look at first."""
     failing = f'sum(rate(itan_requests_total{{{HERE}, status_class="5xx"}}[$__rate_interval]))'
     answered = f"sum(rate(itan_requests_total{{{HERE}}}[$__rate_interval]))"
     firing = 'count(ALERTS{alertstate="firing", alertname=~"Itan.*"}) or vector(0)'
@@ -73,14 +73,14 @@ def add_overview(dashboard: Dashboard) -> None:
         ),
         number(
             "Store errors",
-            "Requests a second that failed since the store was away, or what it holds is damaged.",
+            "Requests a second that failed because the store was down, or its data damaged.",
             "reqps",
             kept_from,
             [(0.001, "red")],
         ),
         number(
             "Oldest unsaved change",
-            "Age of the oldest change that no snapshot holds. Nothing is lost, but a restart has to replay it.",
+            "Age of the oldest change that is in no snapshot. Nothing is lost, but a restart must replay it.",
             "s",
             f"max(itan_snapshot_age_seconds{{{HERE}}})",
             [(120, "orange"), (300, "red")],
@@ -96,7 +96,7 @@ def add_overview(dashboard: Dashboard) -> None:
 
 
 def add_requests(dashboard: Dashboard) -> None:
-    """How many, how they end, how long they take."""
+    """Add how many requests come, how they end, and how long they take."""
     quantiles = [(f"histogram_quantile({q}, sum by (le) (rate({OBSERVE})))", f"p{q * 100:g}") for q in (0.5, 0.9, 0.99)]
     all_routes = f"itan_request_seconds_bucket{{{HERE}}}[$__rate_interval]"
     steps = f"{rate('itan_observe_step_seconds_sum', 'step')} / {rate('itan_observe_step_seconds_count', 'step')}"
@@ -106,15 +106,15 @@ def add_requests(dashboard: Dashboard) -> None:
         chart("By route", "Requests a second.", "reqps", (rate("itan_requests_total", "route"), "{{route}}")),
         chart(
             "By status",
-            "Requests a second. 4xx is what clients did wrong; 5xx is ours, or the store's.",
+            "Requests a second. 4xx: the client was wrong. 5xx: the service or the store failed.",
             "reqps",
             (rate("itan_requests_total", "status_class"), "{{status_class}}"),
             stacked=True,
         ),
         chart(
             "Refused by limits",
-            "Requests a second that a limit of the service or of their key refused. max_streams: nobody can create a "
-            "stream any more.",
+            "Requests a second that a limit of the service or of their key refused. max_streams: nobody can create "
+            "streams any more.",
             "reqps",
             (rate("itan_limit_refusals_total", "limit"), "{{limit}}"),
             stacked=True,
@@ -128,15 +128,15 @@ def add_requests(dashboard: Dashboard) -> None:
         ),
         chart(
             "Steps of /observe, mean",
-            "Where the time of a request goes: decode the body, engine scores and learns, append to the store's log, "
-            "encode the answer.",
+            "Where the time of a request goes. decode: the body; engine: scores and learns; append: writes to the "
+            "store's log; encode: the answer.",
             "s",
             (steps, "{{step}}"),
             stacked=True,
         ),
         chart(
             "Steps of /observe, p99",
-            "The slow ones: append is the store, engine grows with features, nodes and batches.",
+            "The slowest steps. append depends on the store, engine on features, nodes and batches.",
             "s",
             (f"histogram_quantile(0.99, sum by (le, step) (rate({STEPS})))", "{{step}}"),
         ),
@@ -144,28 +144,28 @@ def add_requests(dashboard: Dashboard) -> None:
 
 
 def add_connections(dashboard: Dashboard) -> None:
-    """Who is connected, and who had to go."""
+    """Add open and closed connections."""
     add(
         dashboard,
         "Connections",
         chart(
             "Connections",
-            "Open ones of each worker, and how many there may be.",
+            "Open connections of each worker, and how many there may be.",
             "short",
             (f"itan_connections{{{HERE}}}", "{{instance}}"),
             (f"min(itan_max_connections{{{HERE}}})", "limit"),
         ),
         chart(
             "Connections closed",
-            "By the service, a second. room, full, bodies, files: there were too many. slow_head, slow_body, unread: "
-            "their clients were too slow. invalid and head: what came was not to be read. idle is as it should be.",
+            "Closed by the service, a second. room, full, bodies, files: there were too many. slow_head, slow_body, "
+            "unread: the client was too slow. invalid, head: the input could not be read. idle is normal.",
             "ops",
             (rate("itan_connections_closed_total", "reason"), "{{reason}}"),
             stacked=True,
         ),
         chart(
             "Bodies of requests",
-            "Memory of those that are coming or being worked on, and what they may take.",
+            "Memory of bodies that are arriving or being handled, and how much they may take.",
             "bytes",
             (f"itan_body_bytes{{{HERE}}}", "{{instance}}"),
             (f"max(itan_body_budget_bytes{{{HERE}}})", "budget"),
@@ -174,41 +174,41 @@ def add_connections(dashboard: Dashboard) -> None:
 
 
 def add_store(dashboard: Dashboard) -> None:
-    """Whether what is acknowledged is kept, and how much that is."""
+    """Add whether the store keeps what is acknowledged, and how full it is."""
     add(
         dashboard,
         "Store",
         chart(
             "Failed requests, by reason",
             "unavailable: the store does not answer. corrupt: damaged or foreign data. elsewhere: another worker has "
-            "the stream, which is routing. stale: another writer was faster. missing: no such stream.",
+            "the stream (routing). stale: another writer was faster. missing: there is no such stream.",
             "reqps",
             (rate("itan_store_errors_total", "reason"), "{{reason}}"),
         ),
         chart(
             "How full the store is",
-            "What is used of the SQLite file's disk, or of the fullest Redis' maxmemory. Above 85 % it is time to act.",
+            "Used share of the SQLite file's disk, or of maxmemory in the fullest Redis. Above 85 % it is time to act.",
             "percentunit",
             (f"itan_store_used_bytes{{{HERE}}} / (itan_store_limit_bytes{{{HERE}}} > 0)", "{{instance}}"),
         ),
         chart(
             "Refused writes, by cause",
-            "Writes a second that the store refused. full: a disk or Redis' memory. failed: the disk. replaced: the "
-            "SQLite file was changed beneath the service.",
+            "Writes a second that the store refused. full: a disk, or Redis' memory. failed: the disk. replaced: the "
+            "SQLite file was changed while the service used it.",
             "ops",
             (rate("itan_store_refused_writes_total", "cause"), "{{cause}}"),
         ),
         chart(
             "SQLite files",
-            "The write-ahead file is copied into the database every 4 MB, unless somebody reads for long.",
+            "SQLite copies the write-ahead file into the database every 4 MB, unless a long read prevents it.",
             "bytes",
             (f"itan_store_database_bytes{{{HERE}}}", "database {{instance}}"),
             (f"itan_store_wal_bytes{{{HERE}}}", "write-ahead file {{instance}}"),
         ),
         chart(
             "Retries and setbacks",
-            "Retries are commands sent once more. A setback is a stream that the store gave back older than it had "
-            "acknowledged: writes are lost.",
+            "Retries: commands that were repeated. Setbacks: streams that came back from the store older than it had "
+            "acknowledged, so writes are lost.",
             "short",
             (f"sum(increase(itan_store_retries_total{{{HERE}}}[$__rate_interval]))", "retries"),
             (f"sum(increase(itan_store_setbacks_total{{{HERE}}}[$__rate_interval]))", "setbacks"),
@@ -219,8 +219,8 @@ def add_store(dashboard: Dashboard) -> None:
         ),
         chart(
             "Streams in trouble",
-            "damaged: they cannot be opened without loss. mismatched: replayed otherwise than logged, and nobody "
-            "has accepted it. rebuilt: a snapshot was lost, and nothing else.",
+            "damaged: cannot be opened without loss. mismatched: the replay differed from the log, and nobody has "
+            "accepted that. rebuilt: a snapshot was lost, and nothing else.",
             "short",
             (f"sum(itan_damaged_streams{{{HERE}}})", "damaged"),
             (f"sum(itan_mismatched_streams{{{HERE}}})", "mismatched"),
@@ -235,7 +235,7 @@ def add_store(dashboard: Dashboard) -> None:
         ),
         chart(
             "Oldest unsaved change",
-            "Its age on each worker, and the age at which a snapshot is due.",
+            "Its age on each worker, and the age at which it should be in a snapshot.",
             "s",
             (f"itan_snapshot_age_seconds{{{HERE}}}", "{{instance}}"),
             (f"max(itan_snapshot_due_seconds{{{HERE}}})", "due"),
@@ -257,7 +257,7 @@ def add_store(dashboard: Dashboard) -> None:
 
 
 def add_streams(dashboard: Dashboard) -> None:
-    """Which worker has how many streams, and how they come and go."""
+    """Add how many streams each worker has, and how they come and go."""
     add(
         dashboard,
         "Streams and leases",
@@ -271,8 +271,8 @@ def add_streams(dashboard: Dashboard) -> None:
         ),
         chart(
             "Leases",
-            "Streams that each worker alone may write, and changes of that. lost: a worker did not renew in time. "
-            "refused: a request came to a worker that has not got the stream.",
+            "Leases of streams that each worker holds, and their changes. lost: a worker did not renew in time. "
+            "refused: a request came to a worker that does not hold the stream.",
             "short",
             (f"itan_leases_held{{{HERE}}}", "held by {{instance}}"),
             (f"sum by (change) (increase(itan_lease_changes_total{{{HERE}}}[$__rate_interval]))", "{{change}}"),
@@ -281,13 +281,13 @@ def add_streams(dashboard: Dashboard) -> None:
 
 
 def add_process(dashboard: Dashboard) -> None:
-    """What the machine has to give."""
+    """Add the resources of the process."""
     add(
         dashboard,
         "Process",
         chart(
             "Memory",
-            "Of the process, of its open streams, and what these may take.",
+            "Memory of the process and of its open streams, and how much these may take.",
             "bytes",
             (f'process_resident_memory_bytes{{job="itan", {HERE}}}', "process {{instance}}"),
             (f"itan_open_stream_bytes{{{HERE}}}", "streams {{instance}}"),
@@ -295,14 +295,14 @@ def add_process(dashboard: Dashboard) -> None:
         ),
         chart(
             "CPU",
-            "Cores in use; a worker uses one at most, and a little for the store.",
+            "Cores in use. A worker uses one core at most, and a little more for the store.",
             "short",
             (f'rate(process_cpu_seconds_total{{job="itan", {HERE}}}[$__rate_interval])', "{{instance}}"),
             width=6,
         ),
         chart(
             "Open files",
-            "Connections and files of the process, and how many it may have.",
+            "Connections and files of the process, and how many it may open.",
             "short",
             (f'process_open_fds{{job="itan", {HERE}}}', "{{instance}}"),
             (f'min(process_max_fds{{job="itan", {HERE}}})', "limit"),
