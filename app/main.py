@@ -1,4 +1,4 @@
-"""The app: the one place that puts the concrete objects together."""
+"""The app: the only place that puts the concrete objects together."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -32,7 +32,7 @@ ROUTES: list[Route] = [route for resource in RESOURCES for route in resource.ROU
 
 
 def create_app(settings: Settings, *, store: Store | None = None, clock: Clock | None = None) -> Starlette:
-    """Make the service; OpenBindRefused or InvalidKeys if it would not be safe to start."""
+    """Make the service; OpenBindRefused or InvalidKeys if it is not safe to start."""
     settings.refuse_open_bind()
     clock = clock or Clock()
     keys = KeyRing.parse(settings.api_keys.get_secret_value(), clock.now, settings.hosts)
@@ -68,7 +68,7 @@ def watch_of(settings: Settings, keys: KeyRing, clock: Clock, metrics: Metrics) 
 
 @asynccontextmanager
 async def lifespan(app: Starlette) -> AsyncIterator[None]:
-    """Open the store; at the end turn unready, let work end, store snapshots, give up leases, close the store."""
+    """Open the store; at the end become unready, finish work, store snapshots, release leases, close the store."""
     service: Service = app.state.service
     snapshotter: Snapshotter = app.state.snapshotter
     sweeper: Sweeper = app.state.sweeper

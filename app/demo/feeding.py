@@ -1,4 +1,4 @@
-"""Feeds the made-up stream to a service, its labels late and not all of them."""
+"""Feeds the made-up stream to a service, and some of its labels, late."""
 
 import random
 from collections import deque
@@ -12,7 +12,7 @@ LABELLED_FLAGS, LABELLED_OTHERS = 0.6, 0.1
 
 
 class Feeder:
-    """Posts readings, and of most flagged ones and a few others the truth some time later."""
+    """Posts readings, and later the labels of most flagged ones and a few others."""
 
     def __init__(self, client: Client, stream: str, readings: Iterator[Reading], seed: int) -> None:
         self._client, self._stream, self._readings = client, stream, readings
@@ -21,7 +21,7 @@ class Feeder:
         self.n_sent = self.n_flagged = 0
 
     def post(self, times: Sequence[float]) -> None:
-        """Post a reading for each of these times, then the labels that have fallen due."""
+        """Post a reading for each of these times, then the labels that are due."""
         batch = [next(self._readings) for _ in times]
         told = self._client.observe(self._stream, [reading.values for reading in batch], timestamps=times)
         assert told.seq is not None
@@ -42,7 +42,7 @@ class Feeder:
 
 
 def feed_past(feeder: Feeder, n: int, per_second: float, now: float) -> None:
-    """Post what happened before somebody looked, in batches."""
+    """Post a past of n readings, in batches."""
     for first in range(0, n, LABEL_DELAY):
         batch = range(first, min(first + LABEL_DELAY, n))
         feeder.post([now - (n - i) / per_second for i in batch])
@@ -51,7 +51,7 @@ def feed_past(feeder: Feeder, n: int, per_second: float, now: float) -> None:
 def feed_live(
     feeder: Feeder, n: int | None, per_second: float, clock: Callable[[], float], wait: Callable[[float], bool]
 ) -> None:
-    """Post one reading after the other at that rate, n of them or until the wait is ended."""
+    """Post one reading after the other at that rate: n of them, or until the wait is interrupted."""
     start, first = clock(), feeder.n_sent
     while n is None or feeder.n_sent < first + n:
         due = start + (feeder.n_sent - first + 1) / per_second

@@ -1,4 +1,4 @@
-"""A pump station that does not exist: regimes, a slow drift, and faults of two kinds."""
+"""A made-up pump station: regimes, a slow drift, and faults of two kinds."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Reading:
 
 
 def readings(seed: int) -> Iterator[Reading]:
-    """Give readings without end."""
+    """Give endless readings."""
     lot = np.random.default_rng(seed)
     regime = 0
     for n in count():
@@ -48,7 +48,7 @@ def readings(seed: int) -> Iterator[Reading]:
 
 
 def normal(lot: np.random.Generator, regime: int, n: int) -> npt.NDArray[np.float64]:
-    """Give a sample of a regime, whose level drifts with the seasons."""
+    """Give a sample of a regime whose level drifts with the seasons."""
     noise = lot.normal(size=len(FEATURES))
     noise[2] = LINKED * noise[0] + np.sqrt(1 - LINKED**2) * noise[2]
     season = np.sin(2 * np.pi * n / DRIFT_SAMPLES)
@@ -57,11 +57,11 @@ def normal(lot: np.random.Generator, regime: int, n: int) -> npt.NDArray[np.floa
 
 
 def leak(lot: np.random.Generator, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Let the pressure fall to what it never is."""
+    """Let the pressure fall far below any normal value."""
     return x * [1.0, lot.uniform(0.1, 0.4), 1.0, 1.0]
 
 
 def mismatch(lot: np.random.Generator, x: npt.NDArray[np.float64], regime: int, n: int) -> npt.NDArray[np.float64]:
-    """Let power and temperature be those of another regime: each is an everyday value, together they never occur."""
+    """Take power and temperature from another regime: each value is normal, but they never occur together."""
     other = normal(lot, (regime + 1) % len(REGIMES), n)
     return np.concatenate([x[:2], other[2:]])

@@ -1,4 +1,4 @@
-"""The connections: what is read of them before there is a request, and for how long."""
+"""Connections before they are requests: what the service reads, and for how long."""
 
 from app.protocol.connections import Connections
 from app.protocol.limits import Limits

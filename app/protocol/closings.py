@@ -1,4 +1,4 @@
-"""Counts why connections were closed, and says so, but not as often as clients can bring it about."""
+"""Counts and logs why connections were closed; clients cannot fill the log with it."""
 
 import logging
 from collections import Counter
@@ -19,15 +19,15 @@ REASONS: Final = {
     "bodies": "request bodies took all their memory (ITAN_BODY_BUDGET_MB)",
     "files": "the process may not open more files (ulimit -n)",
 }
-"""For the log, where the end of an idle connection is not worth a line."""
+"""Reasons for the log; the end of an idle connection is not worth a line."""
 WARNINGS: Final = frozenset(("room", "full", "bodies", "files"))
-"""What an operator must know."""
+"""Reasons that an operator must know."""
 
 logger = logging.getLogger(__name__)
 
 
 class Closings:
-    """One line a minute for each reason, the first at once."""
+    """Logs one line a minute for each reason, the first one at once."""
 
     def __init__(self, counters: Mapping[str, prometheus_client.Counter]) -> None:
         self._counters = counters
@@ -42,7 +42,7 @@ class Closings:
             self._tell(reason, now)
 
     def tell(self, now: float) -> None:
-        """Say what was kept back and is due."""
+        """Log what was held back and is due."""
         for reason in list(self._untold):
             self._tell(reason, now)
 

@@ -1,4 +1,4 @@
-"""One connection: uvicorn's protocol over httptools, with bounds on what it reads before there is a request."""
+"""One connection: uvicorn's protocol over httptools, with limits on what it reads before there is a request."""
 
 from enum import Enum, auto
 from typing import Any, Final
@@ -24,30 +24,30 @@ from app.streams.errors import Refused
 WATCHED_HEADERS: Final = frozenset((b"expect", b"host", b"transfer-encoding"))
 TLS_HANDSHAKE: Final = b"\x16\x03"
 ODD_TARGETS: Final = (httptools.HttpParserError, AttributeError, UnicodeError)
-"""What uvicorn fails with when a target has no path."""
+"""The errors that uvicorn raises for a target without a path."""
 
 
 class Stage(Enum):
-    """How far the request has come that is being read."""
+    """How much of the current request has been read."""
 
     IDLE = auto()
     HEAD = auto()
     BODY = auto()
     ENDED = auto()
-    """Another may begin in the same piece."""
+    """The next request may begin in the same piece."""
     OVER = auto()
-    """Nothing is read any more."""
+    """Nothing more is read."""
 
 
-# through the class each would be looked up in Python
+# bound here: a look-up through the class runs in Python each time
 IDLE, HEAD, BODY, ENDED, OVER = Stage
 
 
 class Connection(HttpToolsProtocol):
-    """Reads requests, and refuses with a problem document what is none.
+    """Reads requests, and answers invalid input with a problem document.
 
-    Answers go out in the order of the requests, also where one of them is refused. Methods that do not call uvicorn's
-    do what its own do, and a test fails when these change.
+    Answers go out in the order of the requests, even if one of them is refused. Methods that do not call uvicorn's own
+    do what these do, and a test fails when uvicorn's change.
     """
 
     def __init__(self, connections: Connections, **given: Any) -> None:
@@ -58,7 +58,7 @@ class Connection(HttpToolsProtocol):
         self._body_budget = limits.body_bytes
         self._pace = Pace(limits.stall_seconds, limits.bytes_per_second)
         self.is_spare = False
-        self.begun_at = 0.0  # when its last request began
+        self.begun_at = 0.0  # when the last request began
         self._since = connections.now  # when it began to wait
         self._stage = IDLE
         self._room = self._limit  # bytes that may be read at once
@@ -94,7 +94,7 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # the answer to what it came with says that the connection ends
+            # the answer to the earlier request says that the connection ends
             self._read_no_more()
         except httptools.HttpParserError as error:
             if self._stage is not OVER:
@@ -107,7 +107,7 @@ class Connection(HttpToolsProtocol):
             self._room -= self._piece
 
     def _read_in_pieces(self, data: memoryview) -> None:
-        """Read no more at once than a head may still have."""
+        """Feed the parser no more at once than the head may still hold."""
         while data and self._stage is not OVER:
             if not self._room:
                 limit = f"at most {self._limit} bytes (ITAN_MAX_HEAD_BYTES)"
@@ -141,12 +141,12 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:
-            # the last that was taken says that the connection ends, so that whoever sent more knows what to repeat
+            # the last accepted answer says that the connection ends, so a client that sent more knows what to repeat
             self.cycle.keep_alive = False
             self._read_no_more()
             raise InvalidHttp("too many requests at once")
         super().on_message_begin()
-        # of one that begins in the middle of a piece, what comes after the piece is counted
+        # if it begins in the middle of a piece, only what comes after the piece is counted
         self._room = self._limit if self._stage is IDLE else self._limit + self._piece
         self._stage = HEAD
         self.begun_at = self._connections.now
@@ -204,7 +204,7 @@ class Connection(HttpToolsProtocol):
             self.cycle.more_body = False
             self.cycle.message_event.set()
 
-    # what an answered request calls
+    # what a request calls once it is answered
 
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
@@ -221,7 +221,7 @@ class Connection(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def _wait(self) -> None:
-        """Wait for the next request, if there may be one."""
+        """Wait for the next request, if there can be one."""
         if self._farewell:
             self._part()
         self._since = self._connections.now
@@ -231,10 +231,10 @@ class Connection(HttpToolsProtocol):
         self._connections.held_bytes -= self._held
         self._held = 0
 
-    # how it ends
+    # how the connection ends
 
     def refuse(self, error: Refused) -> None:
-        """Read no more, and answer with a problem as soon as all requests before it are answered."""
+        """Stop reading, and answer with a problem once all earlier requests are answered."""
         self._connections.note(error)
         self._farewell = written(error, self.server_state.default_headers)
         if self._stage is BODY:
@@ -248,7 +248,7 @@ class Connection(HttpToolsProtocol):
             self._connections.wait(self)
 
     def _give_up(self, cycle: RequestResponseCycle) -> None:
-        """Let a request go whose body does not come to its end."""
+        """End a request whose body does not arrive."""
         if self.pipeline:
             self.pipeline.popleft()
             return
@@ -260,7 +260,7 @@ class Connection(HttpToolsProtocol):
         cycle.message_event.set()
 
     def _part(self) -> None:
-        """Say the last, and let the client have time to read it."""
+        """Write the last answer, and give the client time to read it."""
         if self.transport.is_closing():
             return
         self.transport.write(self._farewell)
@@ -271,7 +271,7 @@ class Connection(HttpToolsProtocol):
         self._stage, self._room = OVER, -1
 
     def _drop(self, size: int) -> None:
-        """Take what a client still sends that has not read its answer yet: closing at once would take it away."""
+        """Read what a client still sends before it reads its answer: closing at once would discard the answer."""
         if self._stage is not OVER:
             return
         self._dropped += size
@@ -280,11 +280,11 @@ class Connection(HttpToolsProtocol):
         elif self._dropped > LINGER_BYTES:
             self.transport.abort()
 
-    # what is looked at now and then
+    # what the regular check calls
 
     @property
     def is_receiving(self) -> bool:
-        """Tell whether the body of a request is coming that is to be answered."""
+        """Tell whether a body is arriving whose request will be answered."""
         return self._stage is BODY and not self.cycle.response_complete
 
     def check(self, now: float) -> None:
@@ -297,13 +297,13 @@ class Connection(HttpToolsProtocol):
             self._check_waiting(now - self._since)
 
     def _check_reader(self, now: float) -> None:
-        """Nothing is written meanwhile, so that what is left to send only shrinks."""
+        """Nothing is written meanwhile, so the rest to send only shrinks."""
         if self._pace.is_slow(self.transport, -self.transport.get_write_buffer_size(), now):
             self._connections.close(self, "unread")
 
     def _check_body(self, now: float) -> None:
         if self.flow.read_paused or self.cycle.waiting_for_100_continue:
-            self._pace.rest()  # it is the client that waits
+            self._pace.rest()  # the client is waiting
         elif self._pace.is_slow(self.cycle, self._delivered, now):
             limits = self._connections.limits
             least = f"{limits.bytes_per_second:g} bytes a second (ITAN_MIN_BYTES_PER_SECOND)"
@@ -324,7 +324,7 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _patience(self) -> float:
-        """Give how long to wait: for a first request, for the rest of a body that nobody wants, for another request."""
+        """Give how long to wait: for a first request, for the rest of an unwanted body, or for another request."""
         limits = self._connections.limits
         if self.cycle is None:
             return limits.head_seconds

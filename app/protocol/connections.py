@@ -1,4 +1,4 @@
-"""All connections of the process: how many there may be, and what they hold together."""
+"""All connections of the process: how many there may be, and how much memory they take together."""
 
 import errno
 import os
@@ -25,17 +25,17 @@ REASONS: Final[dict[type[Refused], str]] = {
 
 
 class Connections:
-    """Knows who is connected, makes room where there is none, and looks after all in turn.
+    """Knows all connections, makes room for new ones, and checks each regularly.
 
-    Those that wait have no request that is being answered; they are kept in the order in which they began to. Time goes
-    on at most a second from look to look: where the process itself was held up, no client is to blame.
+    A waiting connection has no request that is being answered; they are kept in the order in which they began to wait.
+    Time moves at most a second between two checks, so clients are not blamed when the process itself was held up.
     """
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self.limits = limits
         self.now = 0.0
         self.held_bytes = 0
-        """What the bodies take that are coming, or being worked on."""
+        """Bytes of the bodies that are arriving or being handled."""
         self._looked_at: float | None = None
         self._open: set[Connection] = set()
         self._waiting: OrderedDict[Connection, None] = OrderedDict()
@@ -47,7 +47,7 @@ class Connections:
         return len(self._open)
 
     def add(self, connection: "Connection") -> None:
-        """Take in a new connection."""
+        """Add a new connection."""
         self._open.add(connection)
         if len(self._open) > self.limits.connections:
             self._make_room(connection)
@@ -55,7 +55,7 @@ class Connections:
             self.wait(connection)
 
     def _make_room(self, newcomer: "Connection") -> None:
-        """Close the one that has waited longest; without one that waits, let the newcomer in for a probe."""
+        """Close the connection that has waited longest; if none waits, accept the new one for probes only."""
         if self._waiting:
             self.close(next(iter(self._waiting)), "room")
             return
@@ -64,7 +64,7 @@ class Connections:
             self.close(next(iter(self._spares), newcomer), "full")
 
     def wait(self, connection: "Connection") -> None:
-        """Note that a connection has no request any more, or none yet."""
+        """Note that a connection has no request now."""
         (self._spares if connection.is_spare else self._waiting)[connection] = None
 
     def work(self, connection: "Connection") -> None:
@@ -83,7 +83,7 @@ class Connections:
         connection.transport.abort()
 
     def relieve(self, growing: "Connection") -> None:
-        """Refuse the bodies that have been coming longest until the others have room; raise it for the growing one."""
+        """Refuse the bodies that have been arriving longest until the others have room; raise for the growing one."""
         coming = sorted((each for each in self._open if each.is_receiving), key=lambda each: each.begun_at)
         for connection in coming:
             if self.held_bytes <= self.limits.body_bytes:
@@ -99,11 +99,11 @@ class Connections:
         self._closings.note(reason, self.now)
 
     def note_idle(self) -> None:
-        """Count a connection that ends since nothing came."""
+        """Count a connection that ends because nothing came."""
         self._closings.note("idle", self.now)
 
     def look(self, monotonic: float) -> None:
-        """Let time go on, and end what has taken too long."""
+        """Advance the time, and end what has taken too long."""
         passed = 0.0 if self._looked_at is None else monotonic - self._looked_at
         self._looked_at = monotonic
         self.now += min(passed, LONGEST_STEP_SECONDS)
@@ -114,10 +114,10 @@ class Connections:
         self._closings.tell(self.now)
 
     def _free_files(self) -> None:
-        """Close some that wait: until then new ones would be cut off without a word."""
+        """Close some waiting connections: until then new ones would be cut off without an answer."""
         for connection in list(self._waiting)[:AT_ONCE]:
             self.close(connection, "files")
-        # also where nobody waits
+        # even if none waits
         self._closings.note("files", self.now, count=0)
 
 

@@ -1,4 +1,4 @@
-"""What the connections may ask for, one and all."""
+"""Limits of connections, for each and for all together."""
 
 import sys
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ from app.settings import Settings
 MAX_HEADERS: Final = 100
 MAX_PIPELINED: Final = 32
 FRAMING_BYTES: Final = 16
-"""So much framing may go with each byte of a chunked body; a chunk of one byte takes five."""
+"""Most bytes of framing for each byte of a chunked body; a chunk of one byte needs five."""
 LINGER_BYTES: Final = 2**20
 LINGER_SECONDS: Final = 2.0
-"""A client that is still sending when it is refused needs a while to come to the answer."""
+"""Time for a client that is still sending when it is refused to read its answer."""
 SPARES: Final = 64
-"""Connections beyond the limit on which probes are answered, and nothing else."""
+"""Connections beyond the limit, on which only probes are answered."""
 PROBES: Final = frozenset((b"/livez", b"/readyz", b"/metrics"))
 OTHER_FILES: Final = 128
-"""For the store and the logs, of the files that the process may open."""
+"""Open files kept for the store and the logs."""
 MOST_BY_DEFAULT: Final = 4096
 LEAST_BY_DEFAULT: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The settings that the connections go by."""
+    """The limits that connections must keep."""
 
     head_bytes: int
     head_seconds: float
@@ -36,7 +36,7 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """Take them from the settings, and from what the process may open."""
+        """Make them from the settings and the limit of open files."""
         room = MOST_BY_DEFAULT if (files := most_files()) is None else files - SPARES - OTHER_FILES
         return cls(
             head_bytes=settings.max_head_bytes,
@@ -49,7 +49,7 @@ class Limits:
         )
 
     def warning(self) -> str:
-        """Say what is wrong with them where the process may open too few files; empty if nothing is."""
+        """Say that the process may open too few files for them; empty if it may open enough."""
         files, needed = most_files(), self.connections + SPARES + OTHER_FILES
         if files is None or files >= needed:
             return ""
@@ -57,7 +57,7 @@ class Limits:
 
 
 def most_files() -> int | None:
-    """Give how many files the process may open; None if nothing says so."""
+    """Give how many files the process may open; None if there is no limit."""
     if sys.platform == "win32":
         return None
     import resource

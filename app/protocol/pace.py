@@ -1,8 +1,8 @@
-"""Whether something goes on fast enough."""
+"""Whether a transfer is fast enough."""
 
 
 class Pace:
-    """Looked at now and then: over each span of so many seconds there must be at least so much."""
+    """Checks from time to time that each span of so many seconds moves enough bytes."""
 
     __slots__ = ("_amount", "_least", "_seconds", "_since", "_what")
 
@@ -12,7 +12,7 @@ class Pace:
         self._since, self._amount = 0.0, 0
 
     def is_slow(self, what: object, amount: int, now: float) -> bool:
-        """Tell whether a span has ended in which the amount grew too little; another thing begins a span of its own."""
+        """Tell whether a span has ended in which the amount grew too little; a new transfer starts a new span."""
         if what is not self._what:
             self._what, self._since, self._amount = what, now, amount
         if now - self._since < self._seconds:
@@ -22,5 +22,5 @@ class Pace:
         return grown < self._least
 
     def rest(self) -> None:
-        """Begin anew when looked at again."""
+        """Start a new span at the next check."""
         self._what = None

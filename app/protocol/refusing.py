@@ -1,4 +1,4 @@
-"""Problem documents as they go over the wire, for those whom the app never sees."""
+"""Problem documents as bytes, for requests that never reach the app."""
 
 from http import HTTPStatus
 
@@ -12,7 +12,7 @@ Header = tuple[bytes, bytes]
 
 
 def written(error: Refused, headers: list[Header]) -> bytes:
-    """Write the answer that ends a connection, with these headers and its own."""
+    """Write the answer that ends a connection, with these headers added."""
     document = problem_of(error)
     body = msgspec.json.encode(document)
     own = headers_of(document.status, error) | {

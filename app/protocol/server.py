@@ -26,7 +26,7 @@ def configure(
         http=protocol,
         ws="none",
         loop=loop,
-        log_config=None,  # its lines go the way of all others
+        log_config=None,  # its lines go through our own log
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=math.ceil(shutdown_seconds),
@@ -34,14 +34,14 @@ def configure(
 
 
 class Server(uvicorn.Server):
-    """Looks after its connections now and then."""
+    """Checks its connections regularly."""
 
     def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
         super().__init__(config)
         self._connections = connections
 
     async def on_tick(self, counter: int) -> bool:
-        """Do what is due, ten times a second."""
+        """Check the connections; uvicorn calls this ten times a second."""
         if counter % TICKS_TO_A_LOOK == 0:
             self._connections.look(monotonic())
         return await super().on_tick(counter)

@@ -1,1 +1,1 @@
-"""Replays: a file of labelled samples goes through a service as if it happened now, labels following late."""
+"""Replays: send a file of labelled samples to a service as if it happened now, with late labels."""

@@ -1,4 +1,4 @@
-"""Post the rows of a table in order, and their labels when they fall due."""
+"""Posts the rows of a table in order, and their labels when they are due."""
 
 import itertools
 from collections import Counter
@@ -16,7 +16,7 @@ MOST_LABELS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Plan:
-    """How to replay: batches of at most `batch_size`, labels `label_delay` samples late, a share of them revealed."""
+    """How to replay: batches of at most `batch_size`, a share of the labels, each `label_delay` samples late."""
 
     stream: str
     batch_size: int = 100
@@ -30,7 +30,7 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What the service said to each sample of this replay, and what the file says that it was."""
+    """The service's answer to each sample of this replay, and its label in the file."""
 
     seq: list[int] = field(default_factory=list)
     score: list[float | None] = field(default_factory=list)
@@ -51,10 +51,10 @@ class Outcome:
 
 
 class Feed:
-    """One replay under way.
+    """One running replay.
 
-    `already` rows were posted by an earlier replay of the same plan and get only the labels that are still due; `names`
-    are sent along with the first batch, so that a stream which it creates knows what its features are called.
+    An earlier replay of the same plan has posted `already` rows; they get only the labels that are still due. `names`
+    go with the first batch, so that a stream which it creates knows the names of its features.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Feed:
         self._batch: list[tuple[Row, Revealed | None]] = []
 
     def run(self, rows: Iterable[Row]) -> None:
-        """Feed rows until they end, the plan's limit is reached, or somebody wants to stop."""
+        """Feed rows until they end, the plan reaches its limit, or somebody stops it."""
         last = None if self._plan.limit is None else self._already + self._plan.limit
         position = 0
         for position, row in enumerate(itertools.islice(rows, last), start=1):
@@ -99,7 +99,7 @@ class Feed:
             self._post(position)
 
     def _reveal(self, position: int, row: Row) -> Revealed | None:
-        # drawn for every row, so that a resumed replay draws the same lots
+        # drawn for every row, so that a resumed replay draws the same numbers
         chosen = self._lot.random() < self._plan.label_rate
         if row.label is None or not chosen:
             return None
@@ -109,7 +109,7 @@ class Feed:
 
     def _pass_over(self, position: int) -> None:
         due = self._queue.due(position)
-        # whether the labels that fell due just where the earlier replay ended were sent is unknown; twice does no harm
+        # the earlier replay may or may not have sent the labels due just where it ended; twice does no harm
         if position == self._already:
             self._send_labels(due)
 

@@ -1,4 +1,4 @@
-"""A service of one's own on a free port of this machine, for as long as it is needed."""
+"""A temporary service on a free port of this machine."""
 
 import os
 import subprocess
@@ -10,17 +10,17 @@ from pathlib import Path
 
 STOP_SECONDS = 30
 GREETING = "itan serves "
-# what would shut this process's own client out
+# settings that would lock out this process's own client
 HINDRANCES = {"ITAN_API_KEYS", "ITAN_HOST", "ITAN_PORT", "ITAN_STORE"}
 
 
 class NotStarted(RuntimeError):
-    """The service ended before it served; the message is what it said last."""
+    """The service ended before it served; the message is its last line."""
 
 
 @contextmanager
 def local_service(store: str | None = None, port: int = 0) -> Iterator[str]:
-    """Serve on loopback, on a free port, and give the address; without a store all is thrown away at the end."""
+    """Serve on loopback, on a free port, and give the address; without a store nothing is kept at the end."""
     with tempfile.TemporaryDirectory(prefix="itan-") as folder:
         errors = Path(folder, "stderr")
         process = _start(store or f"sqlite:///{folder}/itan.db", port, errors)

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from app.replay.feed import Outcome
 
-# a score saturates at the largest double, which no axis can hold
+# a score can be the largest double, which no axis can hold
 EDGE = 1e15
 
 
 def draw(outcome: Outcome, title: str, path: Path) -> None:
-    """Write a picture; ModuleNotFoundError where matplotlib is not installed."""
+    """Write a picture; ModuleNotFoundError if matplotlib is not installed."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -30,7 +30,7 @@ def draw(outcome: Outcome, title: str, path: Path) -> None:
     )
     axes.plot(seq[flag], shown[flag], "x", markersize=4, color="tab:orange", label="flagged")
     axes.set(title=title, xlabel="seq", ylabel="score (nats, high = anomalous)")
-    # linear as far as the usual scores go, then by powers of ten: one gross outlier would flatten all else
+    # linear for the usual scores, then by powers of ten: one gross outlier would flatten everything else
     axes.set_yscale("symlog", linthresh=_usual(score))
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
     figure.savefig(path, dpi=120)
@@ -38,6 +38,6 @@ def draw(outcome: Outcome, title: str, path: Path) -> None:
 
 
 def _usual(score: NDArray[np.float64]) -> float:
-    """Give a level that nearly all scores stay below."""
+    """Give a level above nearly all scores."""
     known = np.abs(score[np.isfinite(score)])
     return max(float(np.quantile(known, 0.99)), 1.0) if known.size else 1.0

@@ -10,7 +10,7 @@ Bools = NDArray[np.bool_]
 
 
 class FixedThreshold(NamedTuple):
-    """A threshold held from first to last, and what its decisions cost."""
+    """A fixed threshold, and what its decisions cost."""
 
     threshold: float
     cost: float
@@ -46,7 +46,7 @@ def average_precision(scores: Floats, anomalous: Bools) -> float | None:
 
 
 def best_fixed_threshold(scores: Floats, anomalous: Bools, cost_miss: float, cost_false_alarm: float) -> FixedThreshold:
-    """Find the threshold (flag above it) that would have cost least in hindsight; of several the highest."""
+    """Find the threshold (flag above it) that would have cost least in hindsight; the highest of several."""
     if not scores.size:
         return FixedThreshold(0.0, 0.0)
     hits, alarms = _counts_from_top(scores, anomalous)

@@ -1,4 +1,4 @@
-"""What a replay showed: how the scores rank, what the decisions cost, how fast it went."""
+"""The results of a replay: how well the scores rank, what the decisions cost, how fast it was."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ from app.replay.ranking import average_precision, best_fixed_threshold, ranking_
 
 @dataclass(frozen=True)
 class Report:
-    """Figures of one replay; ranking and costs are over the samples that were scored and whose label the file has."""
+    """Figures of one replay; ranking and costs cover the samples that have a score and a label in the file."""
 
     stream: str
     features: list[str] | None
@@ -45,7 +45,7 @@ class Report:
 
 
 def make_report(outcome: Outcome, seconds: float, stream: Mapping[str, Any]) -> Report:
-    """Add up an outcome; `stream` is the service's own document about the stream, for its costs and its threshold."""
+    """Sum up an outcome; `stream` is the service's document of the stream, for its costs and its threshold."""
     config = stream["config"]
     cost_miss, cost_false_alarm = config["cost_false_negative"], config["cost_false_positive"]
     judged = [

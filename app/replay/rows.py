@@ -1,4 +1,4 @@
-"""Read a CSV file as samples: which columns are features, and row by row their values and labels."""
+"""Reads a CSV file as samples: which columns are features, and the values and label of each row."""
 
 import csv
 import gzip
@@ -19,12 +19,12 @@ LABELS = {"1": True, "true": True, "yes": True, "0": False, "-1": False, "false"
 
 
 class BadTable(ValueError):
-    """The file is not the table that was asked for."""
+    """The file is not a table with these columns."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns play which part; without `features` every numeric column that has no other part is one."""
+    """The roles of the columns; without `features` every numeric column without another role is a feature."""
 
     label: str | None = None
     timestamp: str | None = None
@@ -57,7 +57,7 @@ class Table:
     _columns: Columns = field(default_factory=Columns)
 
     def choose(self, features: Sequence[str]) -> None:
-        """Take these columns, in this order."""
+        """Use these columns as features, in this order."""
         if absent := [name for name in features if name not in self._places]:
             raise BadTable(f"the stream's feature {', '.join(absent)} is not a column of the file")
         self.features = tuple(features)
@@ -104,12 +104,12 @@ class Table:
 
 
 def parse(cell: str) -> float | None:
-    """Read a cell: a finite number, or None where it says that there is none."""
+    """Read a cell: a finite number, or None if it is missing."""
     text = cell.strip()
     if text.lower() in MISSING:
         return None
     value = float(text)
-    # float() reads 1_000 and 1e999 too, and neither is a number of a data file
+    # float() also reads 1_000 and 1e999, and neither is a number in a data file
     if "_" in text or not math.isfinite(value):
         raise ValueError(cell)
     return value
@@ -117,7 +117,7 @@ def parse(cell: str) -> float | None:
 
 @contextmanager
 def open_table(path: str, columns: Columns) -> Iterator[Table]:
-    """Open a .csv or .csv.gz file, or stdin for "-"; BadTable, also while it is read, where it is no such file."""
+    """Open a .csv or .csv.gz file, or stdin for "-"; BadTable, also later, if it is not such a file."""
     with _open(path) as file:
         try:
             yield read_table(file, columns)
@@ -126,7 +126,7 @@ def open_table(path: str, columns: Columns) -> Iterator[Table]:
 
 
 def read_table(file: Iterable[str], columns: Columns) -> Table:
-    """Read the header and as many rows as it takes to tell which columns are numeric."""
+    """Read the header, and as many rows as needed to tell which columns are numeric."""
     reader = csv.reader(file)
     header = next(reader, [])
     _check_header(header, columns)

@@ -1,4 +1,4 @@
-"""Run one replay against a service: get the stream ready, feed it, report."""
+"""Runs one replay against a service: prepares the stream, feeds it, reports."""
 
 import itertools
 import time
@@ -13,7 +13,7 @@ from app.replay.rows import Table
 
 
 class Broken(RuntimeError):
-    """The service failed on the way."""
+    """The service failed during the replay."""
 
     def __init__(self, n_samples: int, cause: Exception) -> None:
         super().__init__(f"after {n_samples} samples: {cause}")
@@ -23,7 +23,7 @@ class Broken(RuntimeError):
 class Start:
     """Where a replay begins.
 
-    Rows before `first_row` are left out altogether; `resume` goes on at the stream's seq; `config` creates the stream.
+    Rows before `first_row` are skipped; `resume` continues at the stream's seq; `config` creates the stream.
     """
 
     first_row: int = 0
@@ -39,7 +39,7 @@ def run_replay(
     stopping: Callable[[], bool] = lambda: False,
     posted: Callable[[int], object] = lambda _: None,
 ) -> tuple[Outcome, Report]:
-    """Feed a table to a stream, until it ends or `stopping` says so, and report what came of it."""
+    """Feed a table to a stream, until it ends or `stopping` says so, and report the results."""
     if start.config is not None:
         client.create(plan.stream, _with_features(start.config, table))
     state = find_stream(client, plan.stream)
@@ -51,7 +51,7 @@ def run_replay(
 
 
 def find_stream(client: Client, stream: str) -> dict[str, Any] | None:
-    """Get the document of a stream, or None where there is no such stream yet."""
+    """Get the document of a stream, or None if there is no such stream yet."""
     try:
         return client.get(stream)
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""When each label is revealed, and how far a batch may reach before the next one is."""
+"""When each label is sent, and how far a batch may go before the next label."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Revealed:
-    """A label on its way: `position` counts the replayed samples from 1, `seq` is what the stream calls the sample."""
+    """A waiting label: `position` counts the replayed samples from 1, `seq` is the sample's number in the stream."""
 
     position: int
     anomaly: bool
@@ -14,10 +14,10 @@ class Revealed:
 
 
 class LabelQueue:
-    """Labels wait until `delay` samples have followed theirs, then go out `group` at a time.
+    """Labels wait until `delay` samples have followed their own, then are sent `group` at a time.
 
-    With a group of one the label of sample t goes out after sample t + delay and before t + delay + 1: what a replay
-    does to a stream then depends on the delay alone, not on how its samples are cut into batches. A larger group waits
+    With a group of one the label of sample t is sent after sample t + delay and before t + delay + 1. What a replay
+    does to a stream then depends only on the delay, not on how its samples are cut into batches. A larger group waits
     for its last label.
 
     >>> queue = LabelQueue(delay=2)
@@ -32,11 +32,11 @@ class LabelQueue:
         self._waiting: deque[Revealed] = deque()
 
     def add(self, label: Revealed) -> None:
-        """Put a label in; positions must rise."""
+        """Add a label; positions must rise."""
         self._waiting.append(label)
 
     def due(self, n_posted: int) -> list[Revealed]:
-        """Take out the full groups that are due once so many samples have been posted."""
+        """Take out the full groups that are due after this many posted samples."""
         out: list[Revealed] = []
         while (stop := self.next_stop()) is not None and stop <= n_posted:
             out += (self._waiting.popleft() for _ in range(self._group))
@@ -49,7 +49,7 @@ class LabelQueue:
         return rest
 
     def next_stop(self) -> int | None:
-        """Say after how many samples the next group goes out, as far as its labels are known."""
+        """Say after how many samples the next group is due, as far as its labels are known."""
         if len(self._waiting) < self._group:
             return None
         return self._waiting[self._group - 1].position + self._delay

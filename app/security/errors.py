@@ -1,4 +1,4 @@
-"""Why a request may not do what it asks for, and why keys cannot be read."""
+"""Why a request is not allowed, and why keys cannot be read."""
 
 import math
 
@@ -8,35 +8,35 @@ CSRF_HEADER = "X-CSRF-Token"
 
 
 class InvalidKeys(ValueError):
-    """Keys that cannot be read; the message names the entry or line by its place, never by its text."""
+    """Keys that cannot be read; the message gives the place of the entry or line, never its text."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__(f"{place}: {reason}")
 
 
 class Unauthenticated(Exception):
-    """No key, or one that nobody gave out."""
+    """A request without a key, or with an unknown one."""
 
     def __init__(self) -> None:
         super().__init__("a valid key is needed, as Authorization: Bearer <key> or as X-API-Key: <key>")
 
 
 class CrossSite(Exception):
-    """A change that a web page of another site asks a browser for."""
+    """A change that a web page of another site makes a browser send."""
 
     def __init__(self) -> None:
         super().__init__("a page of another site may not change anything here (Sec-Fetch-Site: cross-site)")
 
 
 class CsrfTokenNeeded(Exception):
-    """A change that comes with the page's cookie alone, which a browser sends whoever asks it to."""
+    """A change with only the page's cookie, which a browser sends for any page."""
 
     def __init__(self) -> None:
         super().__init__(f"a change made with the cookie needs the header {CSRF_HEADER} as /session gives it")
 
 
 class Forbidden(Exception):
-    """A good key that may not do this."""
+    """A valid key that does not allow this."""
 
     def __init__(self, scope: str, stream: str | None) -> None:
         super().__init__(
@@ -45,7 +45,7 @@ class Forbidden(Exception):
 
 
 class RateLimited(Exception):
-    """A key that asks for more in a time than it may; nothing was changed."""
+    """A key beyond its rate; nothing was changed."""
 
     def __init__(self, limit_name: str, key: int | str, rate: RateLimitItem, cost: int, seconds: float) -> None:
         self.limit_name, self.key, self.cost, self.seconds = limit_name, str(key), cost, seconds
@@ -55,7 +55,7 @@ class RateLimited(Exception):
 
 
 class BeyondRate(Exception):
-    """A request of more samples than its key may send in its whole time; waiting would not help."""
+    """A request with more samples than the whole rate of its key; waiting would not help."""
 
     def __init__(self, limit_name: str, key: int | str, rate: RateLimitItem, cost: int) -> None:
         self.limit_name, self.key, self.cost = limit_name, str(key), cost
@@ -64,7 +64,7 @@ class BeyondRate(Exception):
 
 
 class KeyFull(Exception):
-    """As much is kept already of the streams of a key as may be; nothing was changed."""
+    """The streams of a key take as many bytes as they may; nothing was changed."""
 
     limit_name = "bytes"
 

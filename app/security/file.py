@@ -1,4 +1,4 @@
-"""Keys in a file, a line of JSON each, that is read again when it changes."""
+"""Keys in a file, one line of JSON each; the file is read again when it changes."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,14 +11,14 @@ Mark = tuple[int, int, int, int]
 
 
 class KeyFile:
-    """The file as it was read last. A file that cannot be read changes nothing."""
+    """The file as it was last read. A file that cannot be read changes nothing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._mark: Mark | None = None
 
     def read(self) -> tuple[Grant, ...]:
-        """Read the keys; InvalidKeys if one line is not right, or if there is none."""
+        """Read the keys; InvalidKeys if a line is wrong, or if there is none."""
         self._mark = self._present_mark()
         try:
             text = self._path.read_bytes()
@@ -27,11 +27,11 @@ class KeyFile:
         return read_grants(text)
 
     def has_changed(self) -> bool:
-        """Tell whether the file is another than the one that was read, or was written to since."""
+        """Tell whether the file was replaced or written to since it was read."""
         return self._present_mark() != self._mark
 
     def _present_mark(self) -> Mark | None:
-        """Tell files and their states apart, through symbolic links: Kubernetes swaps a link to a folder."""
+        """Identify a file and its state, through symbolic links: Kubernetes swaps a link to a folder."""
         try:
             found = self._path.stat()
         except OSError:
@@ -40,10 +40,10 @@ class KeyFile:
 
 
 def read_grants(text: bytes) -> tuple[Grant, ...]:
-    """Read lines; blank ones and those that begin with # say nothing."""
+    """Read lines; ignore blank ones and those that begin with #."""
     grants = tuple(lines_read(text))
     if not grants:
-        # a file that is cut off must not lock everybody out
+        # an incomplete file must not lock everybody out
         raise InvalidKeys(PLACE, "holds no key")
     refuse_repeated(grants)
     return grants
@@ -57,7 +57,7 @@ def lines_read(text: bytes) -> Iterator[Grant]:
 
 
 def refuse_repeated(grants: Sequence[Grant]) -> None:
-    """Raise InvalidKeys for two lines of one name, which metrics and logs could not tell apart."""
+    """Raise InvalidKeys for two lines with one name, which metrics and logs could not tell apart."""
     seen: set[int | str] = set()
     for grant in grants:
         if grant.name in seen:

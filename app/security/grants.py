@@ -39,17 +39,17 @@ class Scope(StrEnum):
 
 
 class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How much of the service one key may use; None: no limit of its own."""
+    """How much of the service one key may use; None: no limit."""
 
     streams: Count | None = None
-    """Streams that may exist under its prefix before it can create no more; 0: it creates none."""
+    """Once this many streams exist under its prefix, it creates no more; 0: it creates none."""
     bytes: Count | None = None
-    """Of the logs and snapshots of the streams under its prefix."""
+    """Most bytes of the logs and snapshots of the streams under its prefix."""
     watchers: Count | None = None
     """Event streams at once."""
     requests: Rate | None = None
     samples: Rate | None = None
-    """Samples to observe or score, and points."""
+    """Most samples to observe or score, and points, in a time."""
 
     def given(self) -> list[str]:
         """Name the limits that are set."""
@@ -61,7 +61,7 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One entry of ITAN_API_KEYS, by its place, or one line of the file, by its name; only the key's digest is kept."""
+    """An entry of ITAN_API_KEYS, known by its place, or a line of the file, by name; holds only the key's digest."""
 
     digest: bytes = field(repr=False)
     scopes: frozenset[Scope]
@@ -77,7 +77,7 @@ class Grant:
         return self.limits != NO_LIMITS
 
     def allows(self, scope: Scope, stream: str | None) -> bool:
-        """Tell whether the entry covers a scope on a stream (None: on no stream in particular)."""
+        """Tell whether the entry allows a scope on a stream (None: on no particular stream)."""
         return (scope in self.scopes or Scope.ADMIN in self.scopes) and (stream is None or self.covers(stream))
 
     def allowed(self) -> frozenset[Scope]:
@@ -85,7 +85,7 @@ class Grant:
         return frozenset(Scope) if Scope.ADMIN in self.scopes else self.scopes
 
     def covers(self, stream: str) -> bool:
-        """Tell whether a stream is one of those the entry names."""
+        """Tell whether the entry covers a stream."""
         return stream.startswith(self.streams[:-1]) if self.streams.endswith("*") else stream == self.streams
 
 
@@ -103,7 +103,7 @@ _LINE = msgspec.json.Decoder(Line)
 
 
 def digest_of(key: str) -> bytes:
-    """Hash a key. It is long and random, so that a fast hash is as good as a slow one."""
+    """Hash a key. Keys are long and random, so a fast hash is as good as a slow one."""
     return hashlib.sha256(key.encode()).digest()
 
 
@@ -140,13 +140,13 @@ def read_line(text: bytes, at: str) -> Grant:
     except msgspec.ValidationError as error:
         raise InvalidKeys(at, str(error)) from None
     except (ValueError, RecursionError):
-        # the reason would quote the line, which may be a key that was put there by mistake
+        # the reason would quote the line, which may be a key that somebody put there by mistake
         raise InvalidKeys(at, "not JSON as `itan keys new` writes it") from None
     return grant_of(line, at)
 
 
 def grant_of(line: Line, at: str) -> Grant:
-    """Make a grant of a line that has the right form."""
+    """Make a grant from a valid line."""
     refuse_unless(NAME.fullmatch(line.name), at, NAME_WANTED)
     refuse_unless(DIGEST.fullmatch(line.sha256), at, DIGEST_WANTED)
     refuse_other_streams(line.streams, at)
@@ -167,11 +167,11 @@ def parse_rate(text: str | None, at: str) -> RateLimitItem | None:
 
 
 def refuse_other_streams(streams: str, at: str) -> None:
-    """Raise InvalidKeys for what names no streams."""
+    """Raise InvalidKeys for an invalid pattern of streams."""
     refuse_unless(streams and STREAMS.fullmatch(streams), at, STREAMS_WANTED)
 
 
 def refuse_unless(is_right: object, at: str, wanted: str) -> None:
-    """Raise InvalidKeys with what is wanted instead."""
+    """Raise InvalidKeys that says what is allowed."""
     if not is_right:
         raise InvalidKeys(at, wanted)

@@ -1,4 +1,4 @@
-"""How much the store keeps of the streams of a key."""
+"""How many bytes the streams of a key take in the store."""
 
 import asyncio
 import math
@@ -16,7 +16,7 @@ PAGE = 1000
 
 @dataclass(slots=True)
 class Figure:
-    """What was measured of the streams of a pattern, with what has come since."""
+    """The measured bytes of the streams of a pattern, plus what has come since."""
 
     size_bytes: int = 0
     came_bytes: int = 0
@@ -26,10 +26,10 @@ class Figure:
 
 
 class KeptBytes:
-    """Measures the streams of keys with a limit of bytes, now and then, and adds what comes in between.
+    """Measures the streams of keys that have a limit of bytes from time to time, and adds what comes in between.
 
     Measuring takes at most a hundredth of the time, however many streams there are. While the store is down, the last
-    figure stands.
+    figure holds.
     """
 
     def __init__(self, store: Store, monotonic: Callable[[], float]) -> None:
@@ -37,7 +37,7 @@ class KeptBytes:
         self._figures: dict[str, Figure] = {}
 
     async def keep(self, grant: Grant, size_bytes: int) -> None:
-        """Count what a request brings. Raises KeyFull if its key may keep no more."""
+        """Add the bytes of a request. Raises KeyFull if its key may keep no more."""
         most = grant.limits.bytes
         if most is None:
             return
@@ -48,7 +48,7 @@ class KeptBytes:
         figure.came_bytes += size_bytes
 
     async def stop(self) -> None:
-        """Measure no more."""
+        """Stop measuring."""
         tasks = [figure.measuring for figure in self._figures.values() if figure.measuring is not None]
         for task in tasks:
             task.cancel()
@@ -69,7 +69,7 @@ class KeptBytes:
             size_bytes = sum([await self._size(name) async for name in self._names(streams)])
             figure.size_bytes = size_bytes + figure.came_bytes
         except StoreError:
-            pass  # it cannot be asked for now
+            pass  # the store is down
         finally:
             now = self._monotonic()
             figure.due = now + max(MEASURED_SECONDS, SHARE * (now - began))

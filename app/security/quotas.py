@@ -21,8 +21,8 @@ Limit = Literal["requests", "samples"]
 class Quotas:
     """Counts what keys use, in windows that all workers of a Redis share. Only keys with a rate pay for it.
 
-    A key that has used up its rate is refused from memory until something can pass again. While the store is down,
-    everything passes: reads go on, and what is to be kept is refused anyhow.
+    A key that has used up its rate is refused from memory until a request can pass again. While the store is down, no
+    rate is counted: reads go on, and writes fail anyway.
     """
 
     def __init__(self, windows: MemoryStorage, monotonic: Callable[[], float]) -> None:
@@ -33,7 +33,7 @@ class Quotas:
         self._blind_until = -math.inf
 
     async def charge(self, grant: Grant, limit: Limit, cost: int) -> None:
-        """Count so many requests or samples. Raises RateLimited, BeyondRate."""
+        """Count requests or samples. Raises RateLimited, BeyondRate."""
         rate = rate_of(grant, limit)
         if rate is None:
             return
@@ -49,7 +49,7 @@ class Quotas:
             self._blind_until = self._monotonic() + BLIND_SECONDS
 
     def refuse_closed(self, grant: Grant, limit: Limit, cost: int = 1) -> None:
-        """Raise RateLimited for a key that has used up its rate, before anything is done for it."""
+        """Raise RateLimited for a key that has used up its rate, before any work is done for it."""
         rate = rate_of(grant, limit)
         if rate is None or not self._closed_until:
             return
@@ -81,10 +81,10 @@ def key_of(grant: Grant, limit: Limit, rate: RateLimitItem) -> str:
 
 
 def wait_seconds(window: Window, rate: RateLimitItem, cost: int) -> float:
-    """Give the time after which so much can pass, if nothing else comes.
+    """Give the time after which this many can pass, if nothing else comes.
 
-    The count of the window before fades evenly until this one ends; then this one fades in its place. What is left of
-    a count is rounded down.
+    The count of the previous window fades evenly until this window ends; then this one fades in its place. What is left
+    of a count is rounded down.
     """
     before, before_seconds, now, now_seconds = window
     length, room = rate.get_expiry(), rate.amount - cost

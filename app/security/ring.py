@@ -1,4 +1,4 @@
-"""Finds the key of a request, and what it may do."""
+"""Finds the key of a request, and what it allows."""
 
 import hmac
 from collections import defaultdict
@@ -22,7 +22,7 @@ NOBODY: Grants = ()
 
 
 class KeyRing:
-    """All keys of the service; an empty ring asks for none."""
+    """All keys of the service; without keys, no request needs one."""
 
     def __init__(self, grants: Iterable[Grant], now: Callable[[], float] = time, hosts: Hosts = ANY_HOST) -> None:
         self._own = tuple(grants)
@@ -37,19 +37,19 @@ class KeyRing:
         return cls(parse_grants(text), now, hosts)
 
     def take(self, of_file: Iterable[Grant]) -> None:
-        """Put the keys of a file in the place of those that it held before; a key is asked for from now on."""
+        """Replace the earlier keys of the file; from now on requests need a key."""
         self.are_required = True
         self._place((*self._own, *of_file))
 
     def _place(self, grants: Grants) -> None:
         self.grants = grants
         self.counts_requests = any(grant.requests for grant in grants)
-        # found by digest: what a guess costs tells nothing of the keys, since nobody can choose a digest
+        # found by digest: the time of a guess tells nothing of the keys, because nobody can choose a digest
         self._by_digest = grouped((grant.digest, grant) for grant in grants)
         self._by_id = grouped((key_id(grant.digest), grant) for grant in grants)
 
     def held_by(self, request: Request) -> Grants | None:
-        """Give the entries of a request's key (None: no key is asked for); Unauthenticated without one."""
+        """Give the entries of a request's key (None: no key is needed); Unauthenticated without a valid one."""
         if not self.are_required:
             return None
         found = self.opened_by(carried_key(request)) if carries_key(request) else self.signed_in(request)
@@ -59,7 +59,7 @@ class KeyRing:
         return found
 
     def is_named_by(self, request: Request) -> bool:
-        """Tell whether a request comes with a key, good or not."""
+        """Tell whether a request comes with a key, valid or not."""
         return carries_key(request) or COOKIE in request.cookies
 
     def opened_by(self, key: str) -> Grants:
@@ -67,7 +67,7 @@ class KeyRing:
         return self._by_digest.get(digest_of(key), NOBODY)
 
     def ticket(self, held: Grants, seconds: int) -> str:
-        """Give a ticket for a key that has been shown, good for so long."""
+        """Give a ticket for a key, valid for so many seconds."""
         return issue(held[0].digest, int(self._now()) + seconds)
 
     def signed_in(self, request: Request) -> Grants:
@@ -77,7 +77,7 @@ class KeyRing:
         return tuple(grant for grant in named if holds(ticket, grant.digest, now))
 
     def permit(self, request: Request, scope: Scope, stream: str | None = None) -> Grant | None:
-        """Give the entry that lets a request do this (None: no key is asked for), or raise the reason against it."""
+        """Give the entry that allows this request (None: no key is needed), or raise why none does."""
         self.refuse_other_host(request)
         refuse_cross_site(request, scope)
         note(stream=stream)
@@ -92,7 +92,7 @@ class KeyRing:
         raise Forbidden(scope, stream)
 
     def still_permits(self, request: Request, scope: Scope, stream: str) -> bool:
-        """Tell whether a request that goes on for hours may go on: its key may have gone, or its cookie have ended."""
+        """Tell whether a long request is still allowed: its key may be gone, or its cookie have expired."""
         try:
             self.permit(request, scope, stream)
         except (Unauthenticated, Forbidden):
@@ -100,17 +100,17 @@ class KeyRing:
         return True
 
     def refuse_other_host(self, request: Request) -> None:
-        """Raise UnknownHost for a request that bears a name which is not the service's."""
+        """Raise UnknownHost for a request to a host name that is not the service's."""
         self._hosts.check(request.headers.get("host", ""))
 
     def visible(self, request: Request, streams: Iterable[str]) -> list[str]:
-        """Keep the streams that the request may read."""
+        """Give those of the streams that the request may read."""
         held = self.held_by(request)
         return [stream for stream in streams if held is None or any(grant.allows(Scope.READ, stream) for grant in held)]
 
 
 def grouped(pairs: Iterable[tuple[Key, Grant]]) -> Mapping[Key, Grants]:
-    """Put the grants of one key together."""
+    """Group the grants by key."""
     groups: defaultdict[Key, list[Grant]] = defaultdict(list)
     for key, grant in pairs:
         groups[key].append(grant)
@@ -118,24 +118,24 @@ def grouped(pairs: Iterable[tuple[Key, Grant]]) -> Mapping[Key, Grants]:
 
 
 def refuse_cross_site(request: Request, scope: Scope) -> None:
-    """Raise CrossSite for a change from a page of another site: an open service trusts whoever reaches it."""
+    """Raise CrossSite for a change from a page of another site: an open service trusts everybody who reaches it."""
     if scope is not Scope.READ and request.headers.get("sec-fetch-site") == "cross-site":
         raise CrossSite
 
 
 def refuse_forged(request: Request, held: Grants) -> None:
-    """Raise CsrfTokenNeeded unless a page of ours sent the request, for the key that is signed in."""
+    """Raise CsrfTokenNeeded unless our own page sent the request, for the key that is signed in."""
     token = csrf_token(request.cookies[COOKIE], held[0].digest)
     if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), token.encode()):
         raise CsrfTokenNeeded
 
 
 def carries_key(request: Request) -> bool:
-    """Tell whether a request names a key: it is not looked for a cookie then."""
+    """Tell whether a request has a key in its headers: then its cookie does not count."""
     return "authorization" in request.headers or "x-api-key" in request.headers
 
 
 def carried_key(request: Request) -> str:
-    """Take the key out of `Authorization: Bearer <key>` or `X-API-Key: <key>`."""
+    """Give the key in `Authorization: Bearer <key>` or `X-API-Key: <key>`."""
     kind, _, key = request.headers.get("authorization", "").partition(" ")
     return key.strip() if kind.lower() == "bearer" else request.headers.get("x-api-key", "")

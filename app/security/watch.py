@@ -1,4 +1,4 @@
-"""Reads the file of keys again when it has changed, so that keys come and go without a restart."""
+"""Reads the file of keys again when it has changed, so keys can change without a restart."""
 
 import asyncio
 import logging
@@ -16,14 +16,14 @@ logger = logging.getLogger(__name__)
 
 
 class Clock(Protocol):
-    """What lets time pass."""
+    """A clock to wait with."""
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
 
 
 class KeyWatch:
-    """Keeps a ring in step with its file. A file that is broken leaves the keys as they are, and says so."""
+    """Keeps a ring in step with its file. A broken file leaves the keys as they are, and is logged."""
 
     def __init__(self, ring: KeyRing, file: KeyFile, clock: Clock, metrics: Metrics) -> None:
         self._ring, self._file, self._clock, self._metrics = ring, file, clock, metrics
@@ -33,17 +33,17 @@ class KeyWatch:
         self._tell(is_broken=False)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start to watch."""
         self._task = asyncio.get_running_loop().create_task(self._keep())
 
     async def stop(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
 
     async def look(self) -> None:
-        """Read the file if it has changed; thousands of keys are read in a thread."""
+        """Read the file if it has changed, in a thread because it may hold thousands of keys."""
         if not await asyncio.to_thread(self._file.has_changed):
             return
         try:
