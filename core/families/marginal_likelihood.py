@@ -142,6 +142,10 @@ def quick_evidence(
 
 
 def log_share(left: FloatArray, right: FloatArray) -> FloatArray:
-    """The log evidence (k,) of how many samples fall on which side, the Beta term of eq. (20)."""
+    """The log evidence (k,) of how many samples fall on which side, the Beta term of eq. (20).
+
+    >>> log_share(np.array([1.0, 10.0]), np.array([0.0, 10.0])).round(3)
+    array([ -0.693, -15.599])
+    """
     value: FloatArray = gammaln(left + 0.5) + gammaln(right + 0.5) - gammaln(left + right + 1.0) - log(pi)
     return value

@@ -59,8 +59,9 @@ class Mixture(ABC):
 
     @abstractmethod
     def split(self, pair: Pair, kept: float, left_share: float) -> None:
-        """Give a node's new children weight: the node keeps the share kept, 0 to 1, the left child gets left_share of
-        the rest.
+        """Share out a node's weight among itself and its new children.
+
+        The node keeps the share kept, 0 to 1; the left child gets left_share, 0 to 1, of the rest.
         """
 
     @abstractmethod

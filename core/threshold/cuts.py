@@ -25,6 +25,9 @@ def cost_of_cuts(cuts: FloatArray, score: FloatArray, step: FloatArray) -> Float
     """L(c) of eq. (26) for each cut (k,), from n scores in rising order and what each adds to L when it passes (n,).
 
     A score equal to the cut passes. All costs lack the same constant, the cost of flagging everything.
+
+    >>> cost_of_cuts(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 3.0]), np.array([-1.0, 5.0]))
+    array([ 0., -1., -1.,  4.])
     """
     total = np.concatenate([[0.0], np.cumsum(step)])
     cost: FloatArray = total[score.searchsorted(cuts, "right")]

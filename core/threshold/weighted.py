@@ -55,7 +55,10 @@ class WeightedThreshold(HindsightThreshold):
 
 
 def _false_share(step: FloatArray) -> float:
-    """The share of labels taken for errors: that of "anomalous" ones, step > 0, in the lowest quarter of the scores."""
+    """The share of labels taken for errors: that of "anomalous" ones, step > 0, in the lowest quarter of the scores.
+
+    One of them is taken as right, and two more normals are counted: few labels prove no error.
+    """
     if len(step) <= FEWEST_LABELS:
         return 0.0
     lowest = step[: len(step) // 4]

@@ -22,8 +22,10 @@ SEEN_A_ROUND: Final = 64
 
 
 class Worth:
-    """Running means over about MEMORY samples: used (N,), the share of a sample that reaches each node, and saved (N,),
-    the nats a sample that its children save against the node alone.
+    """Running means over about MEMORY samples.
+
+    used (N,) is the share of a sample that reaches each node, 0 to 1. saved (N,) is what its children save against the
+    node alone, in nats a sample.
     """
 
     def __init__(self) -> None:
@@ -37,16 +39,13 @@ class Worth:
 
     def learn(self, shares: Shares, mixture: Mixture, tree: SubspaceTree) -> None:
         """See a round of samples, before the weights move by them."""
-        n, own, inner = (
-            len(shares.log_p),
-            np.ascontiguousarray(shares.own[:, :SEEN_A_ROUND]),
-            np.flatnonzero(~tree.leaf),
-        )
+        own, inner = np.ascontiguousarray(shares.own[:, :SEEN_A_ROUND]), np.flatnonzero(~tree.leaf)
         reached = summed_upwards(own, tree)
         below = summed_upwards(mixture.weights[:, None], tree)[:, 0] - mixture.weights
         odds = mixture.log_weights - np.log(np.maximum(below, LEAST_WEIGHT))
         said = odds[inner, None] - evidence_for_keeping(own[inner], reached[inner])
         np.minimum(np.maximum(said, -MOST_EVIDENCE, out=said), MOST_EVIDENCE, out=said)
+        n = len(shares.log_p)
         decay = exp(-n / MEMORY)
         saved = np.zeros(tree.n_nodes)
         saved[inner] = (reached[inner] * said).mean(1)
