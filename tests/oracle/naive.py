@@ -1,4 +1,4 @@
-"""The whole of ITAN in plain loops, one sample at a time: the specification of core/engine."""
+"""ITAN in plain loops, one sample at a time: the specification of core, as far as section 8 of docs/method.md says."""
 
 from dataclasses import dataclass
 from math import inf, log, nan, nextafter
