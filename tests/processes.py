@@ -1,5 +1,6 @@
 """Programs run as processes of their own, for any test that needs one."""
 
+import random
 import shutil
 import signal
 import socket
@@ -21,10 +22,15 @@ def find_program(name: str) -> str:
     return program
 
 
+# below the ports that the kernel gives to connections: one of those could take a server's place while it restarts
+PORTS = range(10_240, 30_000)
+# not from the seed that hypothesis sets, which is the same in every worker
+untried = iter(random.SystemRandom().sample(PORTS, len(PORTS)))
+
+
 def find_free_port() -> int:
-    """Give a port that nothing listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    """Give a port that nothing listens on now, and that was not given before."""
+    return next(port for port in untried if not is_listening(port))
 
 
 def is_listening(port: int) -> bool:
@@ -33,7 +39,7 @@ def is_listening(port: int) -> bool:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 20) -> None:
+def wait_until(is_so: Callable[[], bool], seconds: float = 60) -> None:
     """Look until something is so."""
     end = time.monotonic() + seconds
     while not holds(is_so):
@@ -55,7 +61,7 @@ def running(
     is_ready: Callable[[], bool],
     *,
     environment: Mapping[str, str] | None = None,
-    seconds: float = 20,
+    seconds: float = 60,
 ) -> Iterator[None]:
     """Run a program from when it is ready to the end of the block; what it says goes to a file."""
     with said.open("wb") as file:

@@ -60,6 +60,12 @@ class DisturbedStore:
         return call
 
 
+async def until(is_so: Callable[[], bool]) -> None:
+    """Let the loop run until something is so that nothing announces; pytest's timeout ends it."""
+    while not is_so():  # noqa: ASYNC110
+        await asyncio.sleep(0)
+
+
 def raising(error: Exception) -> Callable[[], Awaitable[None]]:
     """Make a hook that fails."""
 

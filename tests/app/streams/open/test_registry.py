@@ -7,8 +7,6 @@ from app.storage import Cause, StaleWriter, StoreUnavailable
 from app.storage.memory import MemoryStore
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 
-pytestmark = pytest.mark.timeout(60)
-
 
 def sessions(service):
     return service.registry._sessions
