@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis.exceptions import RedisError
@@ -82,7 +83,8 @@ def running(
 class Restartable:
     """A process that can be killed, stopped for a while, and started again by its subclass."""
 
-    _process: subprocess.Popen[bytes] | None = None
+    _process: Any = None
+    """A Popen, or what can be used like one."""
 
     def kill(self) -> None:
         """End it at once, as a crash does."""

@@ -1,26 +1,28 @@
 """`itan serve` as a process of its own, to be killed, stopped for a while, and started again at the same address."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Self
 
+from tests.forks import Fork
 from tests.processes import Restartable, find_free_port
 
-SERVE = [sys.executable, "-m", "app.cli", "serve", "--log-level", "error"]
+WORDS = ["serve", "--log-level", "error"]
+SERVE = [sys.executable, "-m", "app.cli", *WORDS]
 
 
 class ServiceProcess(Restartable):
-    """One service; what it says on stderr goes to a file beside the store."""
+    """One service, that may open so many files; what it says on stderr goes to a file beside the store."""
 
-    def __init__(self, store: str, folder: Path, **settings: object) -> None:
+    def __init__(self, store: str, folder: Path, *, files: int | None = None, **settings: object) -> None:
         self.port = find_free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ITAN_")}
         settings = {"worker": f"port {self.port}"} | settings
-        self._environment = kept | {f"ITAN_{name.upper()}": str(value) for name, value in settings.items()}
-        self._command = [*SERVE, "--port", str(self.port), "--store", store]
+        self.environment = kept | {f"ITAN_{name.upper()}": str(value) for name, value in settings.items()}
+        self.flags = ["--port", str(self.port), "--store", store]
+        self._files = files
         self._said = folder / "said.txt"
 
     def __enter__(self) -> Self:
@@ -32,9 +34,7 @@ class ServiceProcess(Restartable):
 
     def start(self) -> None:
         """Start, and return once it serves."""
-        with self._said.open("ab") as said:
-            self._process = subprocess.Popen(self._command, env=self._environment, stdout=subprocess.PIPE, stderr=said)
-        assert self._process.stdout is not None
+        self._process = Fork([*WORDS, *self.flags], self.environment, self._said, self._files)
         assert self._process.stdout.readline().startswith(b"itan serves"), self.said()
 
     def stop(self) -> int:
@@ -42,7 +42,7 @@ class ServiceProcess(Restartable):
         assert self._process is not None
         self._process.terminate()
         self._process.communicate(timeout=60)
-        return self._process.returncode
+        return int(self._process.returncode)
 
     @property
     def pid(self) -> int:

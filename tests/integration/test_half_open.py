@@ -33,14 +33,6 @@ KILOBYTES = 200
 """Most that one of them may take; what the kernel holds is not counted."""
 
 
-class Limited(ServiceProcess):
-    """A service that may open no more than so many files."""
-
-    def __init__(self, files: int, store: str, folder: Path, **settings: object) -> None:
-        super().__init__(store, folder, **settings)
-        self._command = ["bash", "-c", f'ulimit -n {files} && exec "$@"', "-", *self._command]
-
-
 @contextmanager
 def opened(port: int, count: int, begun: bytes) -> Iterator[list[socket.socket]]:
     """Open connections and send this on each."""
@@ -54,8 +46,7 @@ def opened(port: int, count: int, begun: bytes) -> Iterator[list[socket.socket]]
 
 
 def resident_kilobytes(service: ServiceProcess) -> int:
-    assert service._process is not None
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{service._process.pid}/status").read_text())
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{service.pid}/status").read_text())
     assert found is not None
     return int(found[1])
 
@@ -79,7 +70,7 @@ def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess
     """A service that waits long enough to be measured."""
     folder = tmp_path_factory.mktemp("patient")
     settings = {"head_seconds": 100, "stall_seconds": 100, "max_connections": COUNT + 100}
-    with Limited(COUNT + 500, "memory://", folder, **settings) as running:
+    with ServiceProcess("memory://", folder, files=COUNT + 500, **settings) as running:
         yield running
 
 
@@ -100,7 +91,7 @@ def test_they_take_little_memory(patient, begun):
 @pytest.mark.parametrize("begun", BEGUN)
 def test_they_are_closed_in_time(begun, tmp_path):
     settings = {"head_seconds": 1, "stall_seconds": 1, "keep_alive_seconds": 1}
-    with Limited(COUNT + 500, "memory://", tmp_path, **settings) as service:
+    with ServiceProcess("memory://", tmp_path, files=COUNT + 500, **settings) as service:
         with opened(service.port, COUNT // 3, BEGUN[begun]) as connections:
             wait_until(lambda: metric(service, "itan_connections") < 5, seconds=30)
             for connection in connections[:: COUNT // 15]:
@@ -110,7 +101,7 @@ def test_they_are_closed_in_time(begun, tmp_path):
 
 
 def test_more_of_them_than_files_keep_nobody_out(tmp_path):
-    with Limited(256, "memory://", tmp_path) as service:
+    with ServiceProcess("memory://", tmp_path, files=256) as service:
         for begun in ("nothing", "heads of many headers", "bodies"):
             with opened(service.port, COUNT, BEGUN[begun]):
                 began = time.monotonic()
@@ -126,7 +117,7 @@ def test_more_of_them_than_files_keep_nobody_out(tmp_path):
 
 
 def test_a_limit_beyond_the_files_is_survived(tmp_path):
-    with Limited(256, "memory://", tmp_path, max_connections=1000) as service:
+    with ServiceProcess("memory://", tmp_path, files=256, max_connections=1000) as service:
         with opened(service.port, 300, b""):
             wait_until(lambda: is_answered(service))
         serves(service)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.integration.process import ServiceProcess
+from tests.integration.process import SERVE, ServiceProcess
 from tests.processes import find_free_port, wait_until
 from tests.servers import PROGRAMS, ClusterServers, RedisServer, WatchedServers, ask, find_valkey, make_folder
 
@@ -183,7 +183,8 @@ def test_what_stays_so_ends_the_start_with_one_line(case: str, tmp_path: Path) -
     try:
         servers.start()
         service = ServiceProcess(url(servers), tmp_path)
-        done = subprocess.run(service._command, env=service._environment, capture_output=True, text=True, timeout=60)
+        command = [*SERVE, *service.flags]
+        done = subprocess.run(command, env=service.environment, capture_output=True, text=True, timeout=60)
     finally:
         servers.kill()
     assert (done.returncode, done.stdout) == (1, ""), done.stderr

@@ -110,8 +110,7 @@ def test_more_watchers_than_there_may_be_are_told(service: ServiceProcess) -> No
 
 
 def resident_mb(service: ServiceProcess) -> float:
-    assert service._process is not None
-    status = Path(f"/proc/{service._process.pid}/status").read_text()
+    status = Path(f"/proc/{service.pid}/status").read_text()
     found = re.search(r"VmRSS:\s+(\d+) kB", status)
     assert found
     return int(found[1]) / 1024
