@@ -35,10 +35,17 @@ NO_SKIP = os.environ.get("ITAN_TEST_NO_SKIP") == "1"
 
 TESTS = Path(__file__).parent
 MARKERS = {
+    "app/api/test_fuzzed.py": ["slow"],
+    "app/streams/changes/test_import_mutants.py": ["slow"],
+    "app/streams/test_any_order.py": ["slow"],
     "app/test_cli_replay.py": ["servers"],
     "app/test_cli_serve.py": ["servers"],
     "app/test_cli_streams.py": ["servers"],
     "app/test_demo.py": ["servers"],
+    "app/test_scrape_cost.py": ["slow"],
+    "bench/test_ablations.py": ["slow"],
+    "bench/test_commands.py": ["slow"],
+    "bench/test_experiments.py": ["slow"],
     "browser": ["browser"],
     "contract/test_durability.py": ["servers", "crash"],
     "contract/test_redis_connections.py": ["servers"],

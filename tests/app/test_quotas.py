@@ -22,6 +22,7 @@ from app.storage import StoreUnavailable, StreamNotFound
 from app.storage.memory import MemoryStore
 from tests.app.harness import NOW, DisturbedStore, FakeClock, Service, blobs, raising
 from tests.app.watcher import Watcher
+from tests.effort import tries
 
 
 class Time:
@@ -399,7 +400,7 @@ async def test_one_key_does_not_take_all_the_places(running):
     costs=st.lists(st.tuples(st.floats(0, 2), st.floats(0, 1)), max_size=8),
     cost=st.floats(0, 1),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300), deadline=None)
 async def test_after_the_wait_it_passes_and_not_long_before(amount, length, costs, cost):
     clock, original = FakeClock(), memory.time
     clock.wall = math.floor(NOW / 3600) * 3600

@@ -15,6 +15,7 @@ from app.cli import app
 from bench.nab.corpus import Series, halves, read_corpus
 from bench.nab.scoring import best_outcome, flags_outcome, outcome_at, worth
 from core.arrays import FloatArray
+from tests.effort import tries
 
 N = 100
 PLAIN = Series("a__plain", np.zeros(N), ((40, 49),))
@@ -94,7 +95,7 @@ def test_worth_of_two_windows_follows_the_one_before() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([3, 10, 1000]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 def test_the_best_threshold_is_the_best_of_all(seed: int, levels: int) -> None:
     rng = np.random.default_rng(seed)
     corpus = [

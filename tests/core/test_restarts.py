@@ -10,8 +10,9 @@ import pytest
 from core import Detector, InvalidState
 from tests.core.histories import Life, is_finite, same
 from tests.core.samples import detector
+from tests.effort import tries
 
-N_LIVES = int(os.environ.get("ITAN_TEST_HISTORIES", "24"))
+N_LIVES = int(os.environ.get("ITAN_TEST_HISTORIES", tries(24)))
 N_EVENTS = int(os.environ.get("ITAN_TEST_HISTORY_EVENTS", "50"))
 """Set both higher to look for longer: `ITAN_TEST_HISTORIES=2000 ITAN_TEST_HISTORY_EVENTS=200`."""
 

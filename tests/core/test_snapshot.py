@@ -17,6 +17,7 @@ from core import Detector, InvalidSnapshot, readable_metas
 from core.engine.state import VERSION
 from core.snapshot import MAGIC, decode_snapshot, encode_snapshot
 from tests.core.samples import clusters, detector
+from tests.effort import tries
 
 META = st.dictionaries(
     st.text(max_size=5), st.integers() | st.floats(allow_nan=False, allow_infinity=False), max_size=3
@@ -31,7 +32,7 @@ ARRAYS = st.dictionaries(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=tries(50))
 @given(META, ARRAYS)
 def test_round_trip(meta, arrays):
     got_meta, got = decode_snapshot(encode_snapshot("k", 3, meta, arrays), "k", 3)
@@ -245,7 +246,7 @@ def cast(value: float, dtype: np.dtype) -> Any:
     return int(np.clip(np.nan_to_num(value), *limits))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(80), deadline=None)
 @given(st.data())
 def test_a_detector_with_one_array_mutated_is_refused_or_works(data):
     """A pending round longer than its room never ended: observe looped for ever on a snapshot with a right checksum."""
@@ -271,7 +272,7 @@ def test_a_detector_with_one_array_mutated_is_refused_or_works(data):
     use_or_refuse(encode_snapshot("detector", VERSION, meta, arrays))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=tries(20), deadline=None)
 @given(st.data())
 def test_a_detector_with_its_meta_mutated_is_refused_or_works(data):
     meta, arrays = decode_snapshot(SNAPSHOTS[data.draw(st.integers(0, len(SNAPSHOTS) - 1))], "detector", VERSION)

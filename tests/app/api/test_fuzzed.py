@@ -20,10 +20,11 @@ from starlette.types import Receive, Scope, Send
 from app.main import create_app
 from app.settings import Settings
 from app.storage.memory import MemoryStore
+from tests.effort import tries
 
 PROBLEM = "application/problem+json"
 MANY = os.environ.get("ITAN_TEST_SCHEMATHESIS")
-RANDOM, SEED = (10, 1) if MANY is None else (int(MANY), secrets.randbelow(2**32))
+RANDOM, SEED = (tries(10), 1) if MANY is None else (int(MANY), secrets.randbelow(2**32))
 STREAM, KEY = "/streams/web-1", "all-may"
 SAMPLES = {"samples": [{"cpu": k % 7 / 7, "latency_ms": 20 + k % 5} for k in range(60)], "ids": ["req-1"] + [None] * 59}
 # what is valid here is up to the stream, or more than a schema can say (17.0 is an integer to it): tested elsewhere

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.app.harness import NOW, Service, blobs
 from tests.app.problems import check_shape
+from tests.effort import tries
 
 JSON, NDJSON, BYTES = "application/json", "application/x-ndjson", "application/octet-stream"
 NAMES = ["cpu", "n", "sample", "id", "mem"]
@@ -91,7 +92,7 @@ async def send(path: str, media: str, body: bytes) -> tuple[int, dict[str, Any]]
         return answer.status_code, answer.json()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40), deadline=None)
 @given(BODIES)
 def test_a_refusal_names_a_place_of_the_body(sent):
     path, media, tree = sent
@@ -105,7 +106,7 @@ def test_a_refusal_names_a_place_of_the_body(sent):
                 check_place(error, tree)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tries(25), deadline=None)
 @given(BODIES, st.integers(0, 10**6), st.integers(0, 255))
 def test_damaged_bodies(sent, cut, byte):
     path, media, tree = sent

@@ -18,6 +18,7 @@ from app.streams.errors import Refused
 from core import DetectorConfig
 from tests.app.api.test_bad_input import check_problem
 from tests.app.harness import NOW, blobs
+from tests.effort import tries
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 MOST_BYTES = 16_777_216
@@ -44,7 +45,7 @@ def told(reading, config=None):
     return X.tobytes(), batch.ids, None if batch.timestamps is None else batch.timestamps.tolist()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300), deadline=None)
 @given(
     st.lists(ROWS | GOOD_ROWS, min_size=1, max_size=8),
     st.none() | st.lists(IDS, min_size=1, max_size=4),
@@ -67,7 +68,7 @@ def test_pieces_give_what_the_whole_gives(rows, ids, stamps, ascii_only, config)
             assert pieces == whole or (most_at_once == 0 and any(map(is_nested, rows)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=tries(200), deadline=None)
 @given(st.lists(ROWS, max_size=12), st.integers(1, 60), st.sampled_from([None, 1]))
 def test_the_elements_of_an_array_are_found(rows, size, indent):
     array = json.dumps(rows, indent=indent).encode()

@@ -17,6 +17,7 @@ from core.families.marginal_likelihood import (
     log_share,
     quick_evidence,
 )
+from tests.effort import tries
 
 SEEDS = st.integers(0, 2**32 - 1)
 FLOOR = 1e-4
@@ -52,7 +53,7 @@ def scale_for(seed: int, m: int) -> np.ndarray:
     return A @ A.T
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=tries(40))
 @given(SEEDS, st.integers(1, 6), st.integers(1, 60), st.sampled_from([0.1, 1.0, 7.0]))
 def test_log_evidence_is_the_textbooks(seed, m, n, k0):
     X, T = samples(seed, n, m), scale_for(seed, m)
@@ -88,7 +89,7 @@ def test_a_fraction_of_a_sample_and_equal_samples_have_an_evidence():
     assert shown[0, 2] == pytest.approx(directly(0.25, np.zeros((2, 2)), 1e-4 * np.eye(2), 4.0, 0.1))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=tries(20))
 @given(SEEDS, st.integers(1, 4), st.integers(2, 40))
 def test_the_chosen_prior_is_the_best_of_those_tried(seed, m, n):
     X = samples(seed, n, m)
@@ -124,7 +125,7 @@ def test_correlations_are_expected_where_the_samples_agree_with_them():
         assert (abs(choice.scale[0, 0, 1]) > 0.1) == correlated
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=tries(30))
 @given(SEEDS, st.integers(1, 4), st.booleans())
 def test_quick_evidence_ranks_as_the_full_one_of_its_strength(seed, m, diagonal):
     """Up to what depends on the number of samples alone, which all cuts of the same samples share."""

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from core.errors import InvalidSnapshot
 from core.feedback import costs
 from core.feedback.costs import MAX_BINS, RunningCosts, wilson
+from tests.effort import tries
 
 SCORES = st.integers(-3, 12).map(float) | st.floats(-1e300, 1e300)
 MOVES = st.lists(st.tuples(st.integers(0, 19), st.sampled_from([-1, 0, 1])), max_size=120)
@@ -54,7 +55,7 @@ def test_nothing_labelled_costs_nothing():
     assert RunningCosts(1.0, 1.0).totals().best_fixed_threshold is None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=tries(100), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 40))
 @example(722002575, 5)
 @example(924010726, 5)
@@ -186,7 +187,7 @@ def test_a_recall_that_cannot_be_known_is_none(numbers):
 
 
 @given(*[st.integers(0, 60)] * 4, st.integers(0, 10**6), st.integers(0, 10**4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 def test_rates_lie_within_their_intervals(ta, fa, m, tp, more_passed, more_flagged):
     costs = labelled(ta, fa, m, tp, m + tp + more_passed, ta + fa + more_flagged).totals()
     for name in ("precision", "recall"):

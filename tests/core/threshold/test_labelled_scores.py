@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from core.threshold import labelled_scores
 from core.threshold.labelled_scores import HALF_LIFE_LABELS, LabelledScores
+from tests.effort import tries
 
 MOVES = st.lists(
     st.tuples(st.integers(1, 12), st.integers(0, 3).map(float) | st.floats(-5, 5), st.sampled_from([-1, 0, 1])),
@@ -14,7 +15,7 @@ MOVES = st.lists(
 
 
 @given(MOVES, st.integers(1, 6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tries(60), deadline=None)
 def test_labelled_scores_equal_a_plain_list(moves, capacity):
     kept, plain, n_labels = LabelledScores(), [], 0
     with pytest.MonkeyPatch.context() as patch:

@@ -11,6 +11,7 @@ from core.threshold.hindsight import next_fit
 from core.threshold.labelled_scores import CAPACITY
 from core.threshold.recent_scores import WINDOW
 from tests.core.threshold.policies import FOLLOWING, POLICIES, SCORES, flags, labelled, policy
+from tests.effort import tries
 
 
 @pytest.mark.parametrize("name", FOLLOWING)
@@ -139,7 +140,7 @@ def test_only_the_last_labels_are_kept(name):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=tries(30), deadline=None)
 @given(
     st.lists(
         st.tuples(st.floats(-1e300, 1e300) | st.sampled_from([0.0, 1.0, 1e300]), st.sampled_from([-1, 0, 1])),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from core import InvalidSnapshot
 from core.tree.subspaces import Pair, SubspaceTree
+from tests.effort import tries
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -54,7 +55,7 @@ def assert_sound(tree: SubspaceTree, seed: int) -> None:
         assert set(np.flatnonzero(tree.ancestor[node]).tolist()) == path
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=tries(40))
 @given(SEEDS, st.integers(0, 12), st.integers(1, 5))
 def test_membership_is_the_walk_from_the_root(seed, splits, m):
     assert_sound(grown_tree(seed, splits, m), seed)
@@ -68,7 +69,7 @@ def test_a_pair_knows_its_children_and_ties_go_left():
     assert tree.since.tolist() == [0, 7, 7]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=tries(40))
 @given(SEEDS, st.integers(1, 10))
 def test_a_free_pair_gives_its_numbers_to_another_cut(seed, splits):
     """At the cap two leaves return into their node, and another leaf is cut in their place."""
@@ -85,7 +86,7 @@ def test_a_free_pair_gives_its_numbers_to_another_cut(seed, splits):
     assert_sound(tree, seed)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=tries(40))
 @given(SEEDS, st.integers(2, 10))
 def test_lift_puts_a_child_and_all_below_it_in_its_parents_place(seed, splits):
     tree, rng = grown_tree(seed, splits, twice=False), np.random.default_rng(seed)
@@ -107,7 +108,7 @@ def test_lift_puts_a_child_and_all_below_it_in_its_parents_place(seed, splits):
         assert tree.since[node] == 500
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=tries(20))
 @given(SEEDS, st.integers(0, 12), st.integers(0, 130))
 def test_a_sample_was_counted_where_it_is_held_since_then(seed, splits, ordinal):
     tree = grown_tree(seed, splits)
@@ -127,7 +128,7 @@ def test_a_sample_falls_on_the_same_side_alone_and_in_company(seed):
     assert np.array_equal(held[::-1], tree.membership(Z[::-1]))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=tries(20))
 @given(SEEDS, st.integers(1, 6))
 def test_a_state_comes_back_and_a_cycle_does_not(seed, splits):
     tree = grown_tree(seed, splits)

@@ -10,8 +10,9 @@ from app.streams.changes.lifecycle import validated_import
 from core import Detector, InvalidSnapshot
 from tests.app.streams.maintenance.mutants import START, Mutant, exports
 from tests.core.histories import Life
+from tests.effort import tries
 
-N_MUTANTS = int(os.environ.get("ITAN_TEST_MUTANTS", "500"))
+N_MUTANTS = int(os.environ.get("ITAN_TEST_MUTANTS", tries(500)))
 FIRST_SEED = int(os.environ.get("ITAN_TEST_FIRST_MUTANT", "0"))
 """Look for longer with `ITAN_TEST_MUTANTS=20000`."""
 GROUP = 50
