@@ -5,10 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.growth.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL, Reservoir
+from tests.effort import tries
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=12), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=tries(30))
 def test_a_window_tells_from_where_on_a_leafs_rows_are_all_there(sizes, seed):
     rng, m = np.random.default_rng(seed), 1
     reservoir, leaves = Reservoir(m), 40

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from core.growth.evidence.screening import Screen
 from core.growth.evidence.search import Hyperplanes, best_hyperplane
+from tests.effort import tries
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -46,7 +47,7 @@ def test_clusters_side_by_side_along_their_narrow_axis_are_parted_by_the_refinem
 
 
 @given(SEEDS, st.integers(1, 4), st.integers(0, 3))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=tries(40))
 def test_what_is_found_is_a_unit_normal_with_enough_on_both_sides(seed, m, rounding):
     """Also among duplicates, where quantiles fall between equal values."""
     X = np.round(np.random.default_rng(seed).normal(size=(40, m)), rounding)
@@ -75,7 +76,7 @@ def test_equal_samples_are_not_cut(X, diagonal):
 
 
 @given(SEEDS)
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=tries(20))
 def test_the_screen_ranks_the_right_cut_first(seed):
     rng = np.random.default_rng(seed)
     part = rng.permutation(60) < 30
