@@ -7,7 +7,7 @@ from core.arrays import FloatArray
 
 
 class ItanModel:
-    """Observes sample by sample; learn sends the label 'normal', at once, when the config waits for labels."""
+    """Observes sample by sample; `learn` sends the label 'normal' at once if the config waits for labels."""
 
     block = 1
 

@@ -1,4 +1,4 @@
-"""CPU of a server per request: /observe on each store beside a bare FastAPI echo, interleaved in one run."""
+"""CPU of a request: /observe on each store beside a bare FastAPI echo, interleaved in one run."""
 
 import json
 import os
@@ -35,7 +35,7 @@ NO_REDIS: Final = "Redis left out: neither redis-server nor the package valkeyli
 
 
 def measure(*, turns: int = TURNS, training: int = TRAINING, requests: int = REQUESTS) -> Table:
-    """Median over turns, in each of which every server gets the same requests one after another."""
+    """Median over turns; in each turn every server gets the same requests, one after another."""
     taken: dict[str, list[float]] = {}
     of_redis: dict[str, list[float]] = {}
     with ExitStack() as stack:
@@ -93,7 +93,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def serve_echo() -> None:
-    """Serve the echo with what `itan serve` has: uvicorn, uvloop, httptools, no access log."""
+    """Serve the echo as `itan serve` does: uvicorn, uvloop, httptools, no access log."""
     import uvicorn
     from fastapi import FastAPI
 
@@ -112,7 +112,7 @@ def serve_echo() -> None:
 
 
 def _start_all(stack: ExitStack) -> tuple[dict[str, Client], int]:
-    """Start every server; with the process id of Redis, 0 if there is none."""
+    """Start every server, and give the process id of Redis, 0 if there is none."""
     folder = Path(stack.enter_context(TemporaryDirectory()))
     stores = {"/observe, memory": "memory://", "/observe, sqlite": f"sqlite:///{folder / 'itan.db'}"}
     redis_pid, program = 0, _redis_program()

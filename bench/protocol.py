@@ -44,9 +44,9 @@ def prequential(
     budget_seconds: float = np.inf,
     clock: Callable[[], float] = process_time,
 ) -> Run:
-    """Pass a stream through a model: each block is scored, and only then learned, without its anomalies if so wished.
+    """Pass a stream through a model: score each block and only then learn it, without its anomalies if wanted.
 
-    Stops after the block with which the budget is spent.
+    Stops after the block that uses up the budget.
     """
     scores = np.empty(len(X))
     start = clock()

@@ -22,7 +22,7 @@ SEED: Final = 0
 
 
 def measure(*, rounds: int = ROUNDS, training: int = TRAINING, batch: int = BATCH, singles: int = SINGLES) -> Table:
-    """Median over rounds, in each of which every detector takes its turn with the same samples."""
+    """Median over rounds; in each round every detector gets the same samples in turn."""
     rows: list[dict[str, Cell]] = []
     for m in FEATURES:
         models = _trained(clusters(SEED, training, m))
@@ -68,7 +68,7 @@ def _trained(X: FloatArray) -> dict[str, ItanModel | RiverModel]:
 
 
 def _turn(model: ItanModel | RiverModel, singles: FloatArray, batch: FloatArray) -> dict[str, float]:
-    """Seconds per sample of each way, score alone first, for it changes nothing."""
+    """Seconds per sample of each way, scoring alone first, because it changes nothing."""
     ours = isinstance(model, ItanModel)
     taken = {
         "score_one": _seconds(lambda: _singly(_score, model, singles)) / len(singles),

@@ -39,7 +39,7 @@ class Table:
         return "\n".join([f"### {self.title}", "", lines[0], rule, *lines[1:], "", *(f"- {n}" for n in self.notes), ""])
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as JSON-able values; what is not finite becomes null."""
+        """The same as JSON-able values; numbers that are not finite become null."""
         rows = [{key: _plain(value) for key, value in row.items()} for row in self.rows]
         return {"title": self.title, "rows": rows, "notes": list(self.notes)}
 
@@ -70,7 +70,7 @@ def _plain(value: Cell) -> Cell:
 
 
 def versions(*packages: str) -> str:
-    """The versions that were run, Python's first; a package that is not installed is said to be missing."""
+    """The versions in use, Python's first; a package that is not installed is named as missing."""
     return ", ".join([f"Python {python_version()}", *(f"{p} {installed(p) or 'not installed'}" for p in packages)])
 
 

@@ -1,1 +1,1 @@
-"""Everyday streams in raw units: what is decided there, with few labels and without, beside simple peers."""
+"""Everyday streams in raw units: the decisions with few labels and without, beside simple peers."""

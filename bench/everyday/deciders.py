@@ -1,4 +1,4 @@
-"""Detectors that decide: ours, and simple peers with the thresholds that people give them."""
+"""Detectors with decisions: ours, and simple peers with common thresholds."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -38,7 +38,7 @@ class Decider(Protocol):
 
 
 class Itan:
-    """Our detector, by its defaults but for what a situation sets."""
+    """Our detector, with its defaults except what a situation sets."""
 
     def __init__(self, config: DetectorConfig) -> None:
         self.detector = Detector(config)
@@ -57,7 +57,7 @@ class Itan:
 
 
 class Windowed:
-    """A rule over the last 256 samples; a missing value is the one before it."""
+    """A rule over the last 256 samples; a missing value repeats the one before it."""
 
     def __init__(self, score: Callable[[FloatArray, FloatArray], float], threshold: float) -> None:
         self._score, self._threshold = score, threshold
@@ -79,7 +79,7 @@ class Windowed:
 
 
 class Ranked:
-    """A model of scores, which flags what lies above the 99 % quantile of its last 1000 scores."""
+    """A model of scores that flags those above the 99 % quantile of its last 1000 scores."""
 
     def __init__(self, model: Model) -> None:
         self._model, self._seen = model, FilledIn()
@@ -101,7 +101,7 @@ class Ranked:
 
 
 class FilledIn:
-    """Puts the value before it in the place of a missing one; 0 where there was none."""
+    """Replaces a missing value by the one before it, or by 0 if there is none."""
 
     def __init__(self) -> None:
         self._last: FloatArray | None = None
@@ -139,7 +139,7 @@ def mahalanobis(window: FloatArray, x: FloatArray) -> float:
 
 
 class Contender(NamedTuple):
-    """A name, how a decider is made for so many features and a situation's config, and the module that it needs."""
+    """A name, how to make a decider for a number of features and a situation's config, and the module that it needs."""
 
     name: str
     make: Callable[[int, dict[str, Any]], Decider]

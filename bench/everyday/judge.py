@@ -1,4 +1,4 @@
-"""What decisions were worth: recall, false alarms, storms, delay, and cost beside the best fixed threshold."""
+"""How good decisions were: recall, false alarms, storms, delay, and cost beside the best fixed threshold."""
 
 from dataclasses import asdict, dataclass
 from typing import Final
@@ -10,15 +10,15 @@ from bench.tables import Cell
 from core.arrays import BoolArray, FloatArray
 
 START: Final = 64
-"""Rows before any is judged: as many as the longest default warm-up."""
+"""First rows, which do not count: as many as the longest default warm-up."""
 STORM_ROWS: Final = 100
 RARE: Final = 0.01
-"""Costs are told in those of flagging nothing, at this share of anomalies at least."""
+"""The unit of cost is that of flagging nothing, with at least this share of anomalies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What one detector's decisions on one stream were worth; shares from 0 to 1, None where there was none to judge.
+    """How good one detector's decisions on one stream were; shares from 0 to 1, None if there was none to judge.
 
     delay: rows from the first one of a stretch of anomalies to its first flag, mean over the stretches found.
     storm: most false alarms in 100 rows. cost: misses and false alarms; 1 is that of flagging nothing.
@@ -76,7 +76,7 @@ def _delay(flagged: BoolArray) -> int | None:
 
 
 def _most_within(events: BoolArray, width: int) -> int:
-    """The most events in so many rows side by side.
+    """The most events in this many consecutive rows.
 
     >>> _most_within(np.array([1, 0, 1, 1, 0, 0, 1], bool), 3)
     2

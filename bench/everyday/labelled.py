@@ -29,7 +29,7 @@ def incidents(_rng: np.random.Generator, anomalous: BoolArray) -> Labels:
 
 
 def flagged_rows(_rng: np.random.Generator, anomalous: BoolArray) -> Labels:
-    """Whatever was flagged is labelled, and nothing else."""
+    """Every flagged row is labelled, and nothing else."""
     return Labels(np.arange(len(anomalous)) + DELAY, anomalous, only_flagged=True)
 
 
@@ -39,7 +39,7 @@ def dismissals(_rng: np.random.Generator, anomalous: BoolArray) -> Labels:
 
 
 def first_kind(rng: np.random.Generator, anomalous: BoolArray) -> Labels:
-    """Of the anomalies only every second one is ever labelled, and a fifth of the rest."""
+    """Only every second anomaly is ever labelled, and a fifth of the rest."""
     labels = some_rows(rng, anomalous)
     rows = np.flatnonzero(anomalous)
     due = labels.due.copy()
@@ -97,7 +97,7 @@ def wrong_labels(rng: np.random.Generator) -> Situation:
 
 @situation
 def one_kind_labelled(rng: np.random.Generator) -> Situation:
-    """Two kinds of anomalies take turns; of one a label comes, of the other never."""
+    """Two kinds of anomalies take turns; one kind gets labels, the other never."""
     X = _two_features(rng)
     rows = spread(rng, 40)
     X[rows[::2]] += [25, 0]
@@ -107,7 +107,7 @@ def one_kind_labelled(rng: np.random.Generator) -> Situation:
 
 @situation
 def close_anomalies(rng: np.random.Generator) -> Situation:
-    """Anomalies lie close by, at three and a half deviations in each of two features, in three rows of a hundred."""
+    """Anomalies are close by, at three and a half deviations in each of two features, in three rows of a hundred."""
     X = _two_features(rng)
     rows = spread(rng, 90, 300)
     X[rows] = np.array([40.0, 20.0]) + [17, 10] + rng.normal(size=(len(rows), 2)) * [1.5, 1]

@@ -83,7 +83,7 @@ def random_walk(rng: np.random.Generator) -> Situation:
 
 @situation
 def unit_change(rng: np.random.Generator) -> Situation:
-    """A latency is told in ms in place of seconds from a row on; spikes before and after."""
+    """From one row on a latency is in ms instead of seconds; spikes before and after."""
     X = host(rng)
     X[:, 0] = rng.normal(0.3, 0.02, ROWS)
     X[CHANGE:, 0] *= 1000
@@ -117,11 +117,11 @@ def wake_up(rng: np.random.Generator) -> Situation:
 
 @situation
 def wake_up_in_a_tiny_unit(rng: np.random.Generator) -> Situation:
-    """The same, in a unit of which it has 1e-6."""
+    """The same, in a unit in which its scale is 1e-6."""
     return _wake_up(rng, 1e-6)
 
 
 @situation
 def wake_up_in_a_huge_unit(rng: np.random.Generator) -> Situation:
-    """The same, in a unit of which it has 1e6."""
+    """The same, in a unit in which its scale is 1e6."""
     return _wake_up(rng, 1e6)

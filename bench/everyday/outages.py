@@ -7,7 +7,7 @@ from core.arrays import BoolArray, FloatArray
 
 
 def _down(X: FloatArray, *starts: int, length: int) -> BoolArray:
-    """Let all metrics be 0 in some stretches, and tell which rows these are."""
+    """Set all metrics to 0 in some stretches; return the rows."""
     rows = np.concatenate([np.arange(start, start + length) for start in starts])
     X[rows] = 0.0
     return marked(rows)
@@ -36,7 +36,7 @@ def two_short_outages(rng: np.random.Generator) -> Situation:
 
 @situation
 def degraded(rng: np.random.Generator) -> Situation:
-    """Latency lies five deviations higher for 150 rows."""
+    """Latency is five deviations higher for 150 rows."""
     X = host(rng)
     X[1500:1650, 1] += 15
     return Situation(X, marked(slice(1500, 1650)))
@@ -53,7 +53,7 @@ def recurring_fault(rng: np.random.Generator) -> Situation:
 
 @situation
 def stuck_sensor(rng: np.random.Generator) -> Situation:
-    """Of two sensors that follow each other one keeps its last value for 200 rows."""
+    """One of two sensors that follow each other keeps its last value for 200 rows."""
     level = 20 + np.cumsum(rng.normal(0, 0.3, ROWS)) * 0.3 + 5 * np.sin(np.arange(ROWS) / 40)
     X = np.stack([level, 2 * level], 1) + rng.normal(0, 0.1, (ROWS, 2))
     X[1500:1700, 1] = X[1499, 1]

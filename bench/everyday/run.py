@@ -17,14 +17,14 @@ from core.arrays import BoolArray
 GROUPS: Final = (plain, levels, outages, sparse, seasons, labelled)
 """The modules that list situations, imported for that."""
 BLOCK: Final = 50
-"""Rows between two looks at which labels are due."""
+"""Rows between two checks of which labels are due."""
 LABELS, NO_LABELS = "labels", "none"
 PACKAGES: Final = ("numpy", "scipy", "river", "rcf3")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one detector was worth in one situation, with the stream of one seed."""
+    """The result of one detector in one situation, with the stream of one seed."""
 
     situation: str
     seed: int
@@ -86,7 +86,7 @@ def due(labels: Labels, start: int, flagged: BoolArray, given: BoolArray) -> Any
 
 
 def table_of(results: Sequence[Result]) -> Table:
-    """A row a situation, means over the seeds, and the means over all situations below."""
+    """One row for each situation, means over the seeds, and below the means over all situations."""
     names = list(dict.fromkeys(result.situation for result in results))
     rows = [_row(name, [r for r in results if r.situation == name]) for name in names]
     costs = [key for key in dict.fromkeys(key for row in rows for key in row) if key.startswith("cost ")]
@@ -126,7 +126,7 @@ def _row(name: str, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _pair(ours: Sequence[Sequence[Judgement]], field: str, form: str, factor: float = 1.0) -> str:
-    """The mean without labels and with labels; a dash where nothing could be judged. Of storms the worst."""
+    """The mean without labels and with labels; a dash if there was nothing to judge. For storms, the worst."""
     cells = []
     for judgements in ours:
         values = [value for j in judgements if (value := getattr(j, field)) is not None]

@@ -1,4 +1,4 @@
-"""Streams with a day, a week, or a memory of what was just before."""
+"""Streams with a day, a week, or a memory of the last rows."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""What a situation is: a stream with its truth, the labels that come, and the list of all of them."""
+"""A situation: a stream with its truth, and the labels that come; and the list of all situations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from core.arrays import BoolArray, FloatArray
 ROWS: Final = 3000
 NEVER: Final = np.iinfo(np.int64).max
 SHARE, DELAY = 0.2, 200
-"""Of the rows so large a share gets a label, so many rows later."""
+"""This share of the rows gets a label, this many rows later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The label of each row, (n,), and after which row it comes, (n,); only_flagged: given to flagged rows alone."""
+    """The label of each row, (n,), and the row after which it comes, (n,); only_flagged: only flagged rows get one."""
 
     due: NDArray[np.int64]
     said: BoolArray
@@ -36,7 +36,7 @@ def some_rows(rng: np.random.Generator, anomalous: BoolArray, wrong: float = 0.0
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Samples X (n, m) in raw units, NaN = missing, and their truth (n,); labels: who gives them, and when."""
+    """Samples X (n, m) in raw units, NaN = missing, and their truth (n,); labels: the rule for who gives them when."""
 
     X: FloatArray
     anomalous: BoolArray

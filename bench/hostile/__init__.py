@@ -1,1 +1,1 @@
-"""What honest requests wait for while somebody does their worst."""
+"""How long honest requests wait beside hostile clients."""

@@ -1,4 +1,4 @@
-"""What hostile, broken or thoughtless clients do; each load is a generator that is ready at its first yield."""
+"""Loads of hostile, broken or thoughtless clients; each is a generator that is ready at its first yield."""
 
 import os
 import resource
@@ -22,7 +22,7 @@ Steps = Iterator[None]
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What so many clients do at once, and what is done to the server before."""
+    """A load of so many clients at once, and how the server is prepared for it."""
 
     title: str
     steps: Callable[[Address], Steps]
@@ -45,19 +45,19 @@ def huge_heads(address: Address) -> Steps:
 
 
 def half_open(address: Address) -> Steps:
-    """Keep 3,000 connections that are not gone on with."""
+    """Keep 3,000 connections open with unfinished requests."""
     begun = (b"GET /livez HTTP/1.1\r\nX: ", b"", head("POST /observe?stream=slow", *JSON, "Content-Length: 1000000"))
     return drip(address, [begun[i % 3] for i in range(3000)], b"x", pause=3)
 
 
 def slow_bodies(address: Address) -> Steps:
-    """Send 300 bodies of 16 MB, slowly but without a rest."""
+    """Send 300 bodies of 16 MB, slowly but without a pause."""
     request = head("POST /observe?stream=slow", *JSON, f"Content-Length: {BODY_BYTES}")
     return drip(address, [request] * 300, b" " * 300, pause=1)
 
 
 def drip(address: Address, begun: Sequence[bytes], drop: bytes, pause: int) -> Steps:
-    """Begin connections, again where they are closed; send a drop on each pause-th of them, in turn."""
+    """Open connections, again if they are closed; send a few bytes on every `pause`-th of them, in turn."""
     allow_files()
     connections = [begin(address, start) for start in begun]
     yield
@@ -72,7 +72,7 @@ def drip(address: Address, begun: Sequence[bytes], drop: bytes, pause: int) -> S
 
 
 def begin(address: Address, start: bytes) -> socket.socket:
-    """Open a connection and send how a request begins, if it can be."""
+    """Open a connection, if possible, and send the beginning of a request."""
     connection = socket.socket()
     connection.settimeout(5)
     with suppress(OSError):
@@ -82,13 +82,13 @@ def begin(address: Address, start: bytes) -> socket.socket:
 
 
 def allow_files() -> None:
-    """Let this process open as many files as it may ask for."""
+    """Raise this process' limit of open files as far as allowed."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def odd_json(address: Address) -> Steps:
-    """Send 16 MB of JSON that is dear to decode."""
+    """Send 16 MB of JSON that is expensive to decode."""
     requests = list(odd_requests())
     yield
     for request in cycle(requests):
@@ -126,7 +126,7 @@ def watchers(address: Address) -> Steps:
 
 
 def new_streams(address: Address) -> Steps:
-    """Make a stream with each request."""
+    """Create a stream with each request."""
     mine = os.urandom(6).hex()
     return repeat(address, lambda i: post(f"/observe?stream=new-{mine}-{i}", samples([[1.0, 2.0]])))
 
@@ -137,7 +137,7 @@ def writes(address: Address) -> Steps:
 
 
 def reads(address: Address) -> Steps:
-    """Ask for what is not there."""
+    """Read streams that do not exist."""
     return repeat(address, lambda i: head(f"GET /streams/none-{i}/history"))
 
 
@@ -149,14 +149,14 @@ def repeat(address: Address, request: Callable[[int], bytes]) -> Steps:
 
 
 def ask_once(address: Address, request: bytes) -> Steps:
-    """Send a request on a connection of its own, whatever the answer."""
+    """Send a request on a connection of its own, and ignore the answer."""
     with suppress(OSError), connect(address) as connection:
         ask(connection, request)
     yield
 
 
 def fill_up(pid: int) -> None:
-    """Let the process write to no file any more, as on a full disk."""
+    """Keep the process from writing to files, as on a full disk."""
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, 1))
 
 

@@ -1,4 +1,4 @@
-"""Small requests at fixed times. One that is late counts from when it was due, so that no wait is left out."""
+"""Small requests at fixed times. A late one counts from the time when it was due, so no wait is left out."""
 
 import threading
 import time
@@ -32,7 +32,7 @@ class Waits:
 
 
 def probe(address: Address, seconds: float) -> dict[str, Waits]:
-    """Send each kind of small request for so long."""
+    """Send each kind of small request for this long."""
     found = {name: Waits() for name in PROBES}
     start = time.perf_counter()
 
@@ -60,7 +60,7 @@ def is_answered(address: Address, request: bytes) -> bool:
 
 
 def in_threads(work: list[Callable[[], None]]) -> None:
-    """Do all this at the same time."""
+    """Run all these at the same time."""
     threads = [threading.Thread(target=each) for each in work]
     for thread in threads:
         thread.start()

@@ -33,7 +33,7 @@ HERE: Final = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How long small requests waited while it was quiet, and beside a load."""
+    """How long small requests waited without a load, and beside one."""
 
     quiet: dict[str, Waits]
     loaded: dict[str, Waits]
@@ -50,7 +50,7 @@ def measure(names: Sequence[str], before: Path | None = None, seconds: float = S
 
 
 def together(tables: Sequence[Table]) -> Table:
-    """Make one table of them."""
+    """Join them into one table."""
     rows = [row for table in tables for row in table.rows]
     return Table("Milliseconds that small requests wait beside hostile ones", COLUMNS, rows, NOTES)
 
@@ -96,7 +96,7 @@ def serving(checkout: Path, store: str) -> Iterator[tuple[Address, int]]:
 
 
 def train(address: Address) -> None:
-    """Make the streams that the requests are about."""
+    """Create the streams that the requests use."""
     rows = np.random.default_rng(0).normal(size=(TRAINING, 2)).tolist()
     for stream in (SCORED, FED, "learned", "odd"):
         with connect(address) as connection:

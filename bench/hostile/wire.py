@@ -1,4 +1,4 @@
-"""Plain sockets: what no client library would send."""
+"""Plain sockets, to send what no client library would."""
 
 import json
 import re
@@ -15,7 +15,7 @@ Address = tuple[str, int]
 
 
 def connect(address: Address) -> socket.socket:
-    """Open a connection that sends at once what it is given."""
+    """Open a connection that sends everything at once."""
     connection = socket.create_connection(address, timeout=TIMEOUT_SECONDS)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection

@@ -16,7 +16,7 @@ HALVES = ("tuning", "validation")
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One series: its name (`realTraffic__speed_6005`), its values (n,), and the rows of its windows, both ends in."""
+    """One series: its name (`realTraffic__speed_6005`), its values (n,), and the first and last row of each window."""
 
     name: str
     values: FloatArray
@@ -36,7 +36,7 @@ def _read_series(folder: Path, path: str, limits: list[list[str]]) -> Series:
 
 
 def _first_row(times: list[str], limit: str) -> int:
-    """The first row of a time; limits are written with microseconds, rows without."""
+    """The first row with a time; the limits have microseconds, the rows have none."""
     return times.index(limit.split(".")[0])
 
 

@@ -14,7 +14,7 @@ from core import Detector, DetectorConfig
 from core.arrays import BoolArray, FloatArray
 
 CLOSED_AFTER: Final = 8
-"""An incident is over after so many samples that were not flagged."""
+"""An incident ends after this many samples without a flag."""
 SEVERITY: Final = "one severity for all series"
 OPENINGS: Final = "own decisions: openings of incidents"
 FLAGS: Final = "own decisions: every flag"
@@ -23,7 +23,7 @@ WHOLE: Final = "whole"
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a detector answered to one series: how far each sample lies above the threshold, and what it flagged."""
+    """A detector's answers to one series: how far each sample is above the threshold, and which it flagged."""
 
     severity: FloatArray
     flagged: BoolArray
@@ -50,7 +50,7 @@ def openings(flagged: BoolArray) -> BoolArray:
 
 
 def run(folder: Path, limit: int | None = None) -> list[Table]:
-    """The benchmark on a checkout of its repository; limit: only so many series of each half."""
+    """Run the benchmark on a checkout of its repository; limit: the most series of each half."""
     corpus = read_corpus(folder)
     parts = {half: part[:limit] for half, part in halves(corpus).items()}
     chosen = [series for part in parts.values() for series in part]
@@ -79,8 +79,8 @@ def _our_table(parts: Mapping[str, Sequence[Series]], ours: Mapping[str, Answers
     notes = [
         "The default profile on the values alone, without labels; each sample is decided before the next is seen.",
         "Severity: nats above the threshold. The best threshold for all series of a part, as the benchmark does it.",
-        f"An incident is over after {CLOSED_AFTER} samples without a flag.",
-        "The halves: every second series, by the SHA-256 of their names; what is tuned is tuned on the first half.",
+        f"An incident ends after {CLOSED_AFTER} samples without a flag.",
+        "The halves: every second series, in the order of the SHA-256 of their names; tuning uses only the first half.",
         f"{versions('numpy', 'scipy')}.",
     ]
     return Table("Numenta Anomaly Benchmark, profile standard", columns, rows, notes)
@@ -98,7 +98,7 @@ def _row(part: str, by: str, outcome: Outcome) -> dict[str, Cell]:
 
 
 def _published_table(folder: Path, corpus: Sequence[Series]) -> Table:
-    """The published detectors by this scorer beside what the repository says: a check of the scorer."""
+    """The published detectors by this scorer, beside the published scores: a check of the scorer."""
     said = published(folder)
     rows: list[dict[str, Cell]] = []
     for name, scores in published_scores(folder, list(corpus)):

@@ -1,4 +1,4 @@
-"""The benchmark's scoring, profile `standard`: what a flag is worth by its place, and the best threshold of all.
+"""The benchmark's scoring, profile `standard`: the worth of a flag by its place, and the best threshold of all.
 
 Source: Lavin and Ahmad, "Evaluating Real-time Anomaly Detection Algorithms" (2015), and the repository's own sweeper.
 """
@@ -14,17 +14,17 @@ from bench.nab.corpus import Series
 from core.arrays import BoolArray, FloatArray
 
 FALSE_ALARM: Final = 0.11
-"""What a false alarm costs, where a window that is missed costs 1 and one that is found at its start earns 1."""
+"""Cost of a false alarm, if a missed window costs 1 and a window found at its start earns 1."""
 PROBATION: Final = 0.15
 PROBATION_ROWS: Final = 750
-"""The first rows of a series do not count: so large a share, but no more than so many."""
+"""The first rows of a series do not count: this share of them, but no more than this number."""
 FAR_BEHIND: Final = 3.0
-"""A false alarm so many widths behind a window costs all that one can."""
+"""A false alarm this many widths after a window has the full cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What a flag at each counted row of a series is worth, (k,), and the window that holds the row or -1, (k,)."""
+    """The worth of a flag at each counted row of a series, (k,), and the window of the row or -1, (k,)."""
 
     rows: slice
     value: FloatArray
@@ -33,7 +33,7 @@ class Worth:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A score of 100 for all windows found at their first row, 0 for no flag; the threshold, and what came of it."""
+    """The score (100: all windows found at their first row, 0: no flag), the threshold, and its results."""
 
     score: float
     threshold: float
@@ -43,7 +43,7 @@ class Outcome:
 
 
 def worth(series: Series) -> Worth:
-    """What flags of a series are worth."""
+    """The worth of the flags of a series."""
     n = len(series.values)
     place = np.arange(n, dtype=float)
     value, window = np.full(n, -FALSE_ALARM), np.full(n, -1)
@@ -59,12 +59,12 @@ def worth(series: Series) -> Worth:
 
 
 def _sigmoid(position: float | FloatArray) -> FloatArray:
-    """From nearly 1 at position -1, a window's left edge, by 0 at its right edge, to nearly -1 behind it."""
+    """From nearly 1 at position -1, a window's left edge, through 0 at its right edge, to nearly -1 after it."""
     return np.asarray(2 / (1 + np.exp(5 * np.asarray(position))) - 1)
 
 
 def best_outcome(corpus: Sequence[Series], scores: Mapping[str, FloatArray]) -> Outcome:
-    """Flag rows by one threshold for all series (score >= threshold): the best that there is.
+    """Flag rows by the best threshold for all series together (score >= threshold).
 
     scores: by series, (n,) each, high = anomalous; NaN is never flagged.
     """
@@ -75,7 +75,7 @@ def best_outcome(corpus: Sequence[Series], scores: Mapping[str, FloatArray]) -> 
 
 
 def outcome_at(corpus: Sequence[Series], scores: Mapping[str, FloatArray], threshold: float) -> Outcome:
-    """Flag rows by a threshold that is given."""
+    """Flag rows by a given threshold."""
     pooled = _Pooled(corpus, scores)
     cut = int(np.count_nonzero(pooled.score >= threshold))
     return pooled.outcome(cut, float(pooled.running(cut)[-1]) if cut else pooled.missed)
@@ -106,11 +106,11 @@ class _Pooled:
 
     @property
     def missed(self) -> float:
-        """The sum where nothing is flagged."""
+        """The sum if nothing is flagged."""
         return -float(self.windows)
 
     def running(self, cut: int) -> FloatArray:
-        """The sum after each of the first rows: false alarms add up, of a window only the best row counts."""
+        """The sum after each of the first rows: false alarms add up, and only the best row of a window counts."""
         best: dict[int, float] = {}
         gains = self.value[:cut].copy()
         for i in np.flatnonzero(self.window[:cut] >= 0):
@@ -121,7 +121,7 @@ class _Pooled:
         return total
 
     def totals(self) -> FloatArray:
-        """The sum with no row flagged, and after each row; -inf between rows of one score, which no cut parts."""
+        """The sum without a flag, and after each row; -inf between rows of equal score, which no threshold parts."""
         running = self.running(len(self.score))
         is_last = np.append(self.score[:-1] != self.score[1:], True)[: len(self.score)]
         return np.concatenate([[self.missed], np.where(is_last, running, -np.inf)])

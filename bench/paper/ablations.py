@@ -1,4 +1,4 @@
-"""What each choice of docs/method.md is worth: one change at a time, on the paper's three experiments.
+"""The worth of each choice in docs/method.md: one change at a time, on the paper's three experiments.
 
 uv run --group bench python -m bench.paper.ablations [deviations|settings|data|thresholds|labels ...]
 
@@ -44,7 +44,7 @@ Patch = tuple[object, str, Any]
 PAPER: dict[str, Any] = {"profile": "paper"}
 EXPERIMENTS = ("exp. 1", "exp. 2", "exp. 3")
 FEW_DATA_SETS = 4
-"""Data sets of a synthetic experiment that the default's figures are means of; the paper profile's are of DATA_SETS."""
+"""Data sets of a synthetic experiment for the means of the default profile; the paper profile uses DATA_SETS."""
 
 
 # the paper's own text, put in place of ours
@@ -144,7 +144,7 @@ SETTINGS: list[tuple[str, dict[str, Any], list[Patch]]] = [
 
 @cache
 def data_sets(experiment: str, number: int = FEW_DATA_SETS) -> Sequence[Stream]:
-    """The streams that a figure is the mean of."""
+    """The streams over which a figure is the mean."""
     if experiment == "exp. 3":
         return [vehicle()]
     return [SYNTHETIC[experiment](seed) for seed in range(number)]
@@ -210,7 +210,7 @@ def _columns(*measures: tuple[str, str]) -> list[Column]:
 
 
 START = 64
-"""Rows of the hard data that are not judged: as many as the longest warm-up."""
+"""First rows of the hard data, which do not count: as many as the longest warm-up."""
 
 
 def hard_data() -> Table:
@@ -342,7 +342,7 @@ def _told(stream: Stream, learn_from: str, share: float, delay: int) -> float:
 
 
 def tables(chosen: Sequence[str]) -> Iterator[Table]:
-    """Those tables that were asked for."""
+    """The chosen tables."""
     if "deviations" in chosen:
         yield ablated("The paper profile, and the paper's letter", DEVIATIONS, DATA_SETS)
     if "settings" in chosen:

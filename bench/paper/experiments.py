@@ -75,7 +75,7 @@ class TrueDensity:
         self.score = score
 
     def learn(self, X: FloatArray) -> None:
-        """Learn nothing: it knows."""
+        """Learn nothing: the density is known."""
 
 
 def itan_config(n_features: int, **fields: Any) -> DetectorConfig:

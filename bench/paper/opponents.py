@@ -36,7 +36,7 @@ class RunningGaussian:
 
 
 class WindowedMixture:
-    """wGMM: a Gaussian mixture by EM on the last log2 t normals, fitted anew each round.
+    """wGMM: a Gaussian mixture by EM on the last log2 t normals, fitted again in each round.
 
     prior_count pseudo-samples of N(0, I) keep the covariances of a few points regular.
     """
@@ -85,7 +85,7 @@ class WindowedMixture:
 
 
 def _far_apart(X: FloatArray, k: int) -> FloatArray:
-    """The newest of samples (n, m), and then each time that farthest from those chosen: (k, m)."""
+    """The newest of samples (n, m), and then repeatedly the one farthest from those chosen: (k, m)."""
     chosen = X[-1:]
     for _ in range(k - 1):
         gaps = np.linalg.norm(X[:, None] - chosen, axis=2).min(1)

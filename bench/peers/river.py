@@ -12,7 +12,7 @@ WINDOW: Final = 256
 
 
 class RiverModel:
-    """A river detector, or a pipeline that ends in one; sign turns its score where low is anomalous."""
+    """A river detector, or a pipeline that ends in one; sign turns its score if low is anomalous."""
 
     block = 1
 

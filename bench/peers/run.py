@@ -20,7 +20,7 @@ from bench.tables import Cell, Column, Table, versions
 from core import DetectorConfig
 
 START: Final = 64
-"""Rows before any is judged: as many as the longest default warm-up, in which ours has no scores yet."""
+"""First rows, which do not count: as many as the longest default warm-up, in which ours has no scores."""
 BUDGET_SECONDS: Final = 30.0
 ROWS: Final = 2500
 QUICK_ROWS: Final = 150
@@ -31,7 +31,7 @@ PACKAGES: Final = ("numpy", "scipy", "river", "rcf3", "pysad", "scikit-learn")
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A detector: its name, how it is made for so many features, whether labels are revealed, and what it needs."""
+    """A detector: its name, how to make it for a number of features, whether it gets labels, and what it needs."""
 
     name: str
     make: Callable[[int, bool], Model]
@@ -45,7 +45,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one detector did on one stream; loss in nats per normal row, of a density only."""
+    """The result of one detector on one stream; loss in nats per normal row, only of a density."""
 
     stream: str
     labels: str
@@ -120,7 +120,7 @@ def run_one(contender: Contender, name: str, stream: Stream, revealed: bool, bud
 
 
 def state_bytes(model: Model) -> int:
-    """The size of what must be kept to go on: our snapshot, a peer's own format, or else its pickle."""
+    """The size of the state: our snapshot, a peer's own format, or else its pickle."""
     own = getattr(model, "state_bytes", None)
     return own if isinstance(own, int) else len(pickle.dumps(model))
 

@@ -28,7 +28,7 @@ def labelled_files(folder: Path) -> list[Path]:
 
 
 def read_stream(path: Path, rows: int) -> Stream:
-    """A file's features and labels, column `row` left out; of a longer file so many rows, evenly spaced, in order."""
+    """A file's features and labels, without the column `row`; of a longer file this many rows, evenly spaced."""
     with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
         header, *lines = csv.reader(file)
     cells = np.array(lines, dtype=float)

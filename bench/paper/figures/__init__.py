@@ -1,4 +1,4 @@
-"""The paper's figures anew, and the regrets beside their bounds, as PNG."""
+"""The paper's figures, drawn again, and the regrets beside their bounds, as PNG."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from bench.paper.figures import curves, densities, regrets, samples, splits
 
 
 def draw_all(experiments: Sequence[Experiment], folder: Path) -> list[Path]:
-    """Draw every figure into a folder, made if there is none; the files."""
+    """Draw every figure into a folder, which is made if needed; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     return [
         samples.draw(folder),

@@ -93,7 +93,7 @@ def _running_mean(trial: Trial) -> FloatArray:
 
 
 def _cut_high(panels: "Sequence[Axes]", experiments: Sequence[Experiment]) -> None:
-    """Leave out what lies far above the worst row but the windowed ones, whose loss on 18 features dwarfs the rest."""
+    """Cut the axis above the worst row that is not windowed: those lose far more on 18 features."""
     for axes, experiment in zip(panels, experiments, strict=True):
         shown = [t.loss.per_normal_round for model in (PAPER_EG, DEFAULT, ML) for t in experiment.trials[model]]
         axes.set_ylim(top=min(axes.get_ylim()[1], 3 * max(shown)))
