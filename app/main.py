@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
-from starlette.applications import Starlette
+from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
 from app.api import density, events, feedback, health, histories, observe, page, repairs, session, streams
@@ -27,11 +28,13 @@ from app.streams.maintenance.sweeper import Sweeper
 from app.streams.open.clock import Clock
 from app.streams.open.registry import Registry
 
+# otherwise FastAPI asks for OpenTelemetry's providers at each request; /metrics tells enough
+NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
 RESOURCES = (observe, feedback, density, streams, repairs, histories, events, health, session, page)
 ROUTES: list[Route] = [route for resource in RESOURCES for route in resource.ROUTES]
 
 
-def create_app(settings: Settings, *, store: Store | None = None, clock: Clock | None = None) -> Starlette:
+def create_app(settings: Settings, *, store: Store | None = None, clock: Clock | None = None) -> FastAPI:
     """Make the service; OpenBindRefused or InvalidKeys if it is not safe to start."""
     settings.refuse_open_bind()
     clock = clock or Clock()
@@ -44,8 +47,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     checker = Checker(registry, store)
     quotas, kept = Quotas(store.windows, clock.monotonic), KeptBytes(store, clock.monotonic)
     service = Service(settings, keys, key_watch, quotas, kept, store, registry, checker, metrics)
-    app = ItanApp(routes=ROUTES, lifespan=lifespan)
-    app.router.redirect_slashes = False
+    app = ItanApp(lifespan=lifespan, redirect_slashes=False, openapi_url=None, telemetry=NO_TELEMETRY)
     app.state.service = service
     app.state.assets = page.read_assets()
     app.state.starting = Starting(service, clock)
@@ -53,6 +55,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     app.state.snapshotter = Snapshotter(registry, checker, clock)
     described = document(ROUTES, installed_version(), keys_required=keys.are_required)
     app.state.openapi = page.asset(msgspec.json.encode(described), JSON)
+    app.router.routes += ROUTES
     metrics.know_routes((route.path, route.method) for route in ROUTES)
     app.add_middleware(Measured, metrics=metrics)
     handle_problems(app)
@@ -67,7 +70,7 @@ def watch_of(settings: Settings, keys: KeyRing, clock: Clock, metrics: Metrics) 
 
 
 @asynccontextmanager
-async def lifespan(app: Starlette) -> AsyncIterator[None]:
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Open the store; at the end become unready, finish work, store snapshots, release leases, close the store."""
     service: Service = app.state.service
     snapshotter: Snapshotter = app.state.snapshotter
@@ -95,8 +98,8 @@ async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await service.store.close()
 
 
-class ItanApp(Starlette):
-    """Starlette, with the request log around all of it."""
+class ItanApp(FastAPI):
+    """FastAPI, with the request log around all of it."""
 
     def build_middleware_stack(self) -> ASGIApp:
         """Put the log outermost, so that it also sees the answer to a failure."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from starlette.applications import Starlette
+from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -125,7 +125,7 @@ FULL_SECONDS = 60
 LIMITS = (TooManyStreams, TooManyWatchers, KeyFull, RateLimited, BeyondRate)
 
 
-def handle_problems(app: Starlette) -> None:
+def handle_problems(app: FastAPI) -> None:
     """Let every error of the table, and all others, be answered as a problem."""
     for kind in TABLE:
         app.add_exception_handler(kind, answer_problem)

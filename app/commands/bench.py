@@ -145,8 +145,6 @@ def speed(as_json: AsJson = False, quick: Quick = False) -> None:
 @bench.command()
 def http(as_json: AsJson = False, quick: Quick = False) -> None:
     """Measure the CPU of a request: /observe on each store, beside a bare FastAPI echo."""
-    if find_spec("fastapi") is None:
-        raise fail("bench http needs FastAPI for the echo: uv run --group bench itan bench http", MISUSED)
     from bench.http import measure
 
     table = measure(turns=1, training=100, requests=20) if quick else measure()

@@ -18,7 +18,7 @@ from app.commands.connection import FAILED, MISUSED, fail
 from app.logs.choices import LogLevel
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
+    from fastapi import FastAPI
 
     from app.settings import Settings
 
@@ -84,7 +84,7 @@ def _warn_of_unknown(fields: set[str]) -> None:
         logger.warning("%s is not a setting and has no effect", name)
 
 
-def _create_app(settings: "Settings") -> "Starlette":
+def _create_app(settings: "Settings") -> "FastAPI":
     from app.main import create_app
 
     return create_app(settings)
@@ -127,7 +127,7 @@ class StartFailure(logging.Filter):
         return not self.reason
 
 
-def _run(app: "Starlette", listener: socket.socket, shutdown_seconds: float) -> None:
+def _run(app: "FastAPI", listener: socket.socket, shutdown_seconds: float) -> None:
     from app.protocol import Connections, Limits, Server, configure
 
     class Announcing(Server):

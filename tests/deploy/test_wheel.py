@@ -66,5 +66,5 @@ def test_an_installation_has_no_tools_of_tests(wheel):
         if line.startswith("Requires-Dist: ") and "extra ==" not in line
     ]
     assert required
-    for tool in ("pytest", "ruff", "mypy", "fastapi", "matplotlib", "hypothesis"):
+    for tool in ("pytest", "ruff", "mypy", "river", "matplotlib", "hypothesis"):
         assert not any(line.startswith(f"Requires-Dist: {tool}") for line in required)

@@ -12,9 +12,9 @@ from typing import Any
 import httpx2
 import pytest
 import schemathesis
+from fastapi import FastAPI
 from schemathesis.engine import events, from_schema
 from schemathesis.python.asgi import shutdown_lifespans
-from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from app.main import create_app
@@ -44,7 +44,7 @@ class Seeded:
     Single requests delete and reset the stream, each as if it came first.
     """
 
-    def __init__(self, app: Starlette, headers: dict[str, str]) -> None:
+    def __init__(self, app: FastAPI, headers: dict[str, str]) -> None:
         self._app, self._headers = app, headers
         self.seeds = True
 
