@@ -12,7 +12,8 @@ The markers say what a test needs, or that it takes long; most go by the file, i
     uv run pytest -s tests/core/test_drift.py                            # in one process, with what it prints
     ITAN_TEST_FULL=1 uv run pytest                                       # as CI: random tests try all that they can
 
-A test may take 60 seconds, a marked one 300; a test that needs other limits has a `timeout` of its own.
+A test may take 60 seconds, a marked one 300, and longer where others keep the machine busy when the run begins; a test
+that needs other limits has a `timeout` of its own.
 """
 
 import os
@@ -67,7 +68,7 @@ MARKERS = {
 SERVERS = {"valkey", "redis", "sentinel", "cluster"}
 """Parameters that stand for such a server."""
 PATIENT = {"servers", "crash", "browser", "slow"}
-PATIENCE_SECONDS = 300
+UNIT_SECONDS, PATIENT_SECONDS = 60, 300
 
 hypothesis.settings.register_profile("small", deadline=None, max_examples=25)
 hypothesis.settings.register_profile("full", deadline=None, derandomize=True, print_blob=True)
@@ -79,16 +80,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return 0 if config.option.capture == "no" else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give each test the markers of its file, its folder and its parameters, and the time that they allow."""
+    times_as_long = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     for item in items:
         for place in places(item.path):
             for name in MARKERS.get(place, []):
                 item.add_marker(name)
         if SERVERS & parameters(item):
             item.add_marker("servers")
-        if PATIENT & {mark.name for mark in item.iter_markers()} and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(PATIENCE_SECONDS))
+        if config.getoption("timeout") is None and not item.get_closest_marker("timeout"):
+            is_patient = PATIENT & {mark.name for mark in item.iter_markers()}
+            item.add_marker(pytest.mark.timeout(times_as_long * (PATIENT_SECONDS if is_patient else UNIT_SECONDS)))
 
 
 def places(path: Path) -> list[str]:
