@@ -20,6 +20,7 @@ _APART: Final = 3
 _CROWDED: Final = 1 / 1024
 """Codes from _APART on lie this close together, so that no hyperplane takes a code for a size."""
 _LARGEST: Final = 1e300
+"""Values of coordinates end here, short of overflow."""
 
 
 @dataclass(frozen=True, slots=True)

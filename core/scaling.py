@@ -15,7 +15,9 @@ LIMIT: Final = 1e100
 """Scaled values are cut here, so that their squares, summed over features and samples, stay far from overflow."""
 _LARGEST: Final = 1e150
 _SMALLEST: Final = 1e-150
+"""Range of locations and scales, whose squares are still doubles."""
 _QUARTILES_OF_UNIT_NORMAL: Final = 1.349
+"""The quartile range of a standard normal."""
 
 
 class Scaling:

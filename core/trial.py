@@ -12,6 +12,7 @@ from core.kinds import KINDS
 
 ROWS: Final = 64
 GRID: Final = 4
+"""Samples of a trial, and points along each axis of its grid. Chosen by hand."""
 
 
 def try_out(detector: Detector) -> None:

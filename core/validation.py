@@ -11,6 +11,7 @@ from core.errors import InvalidObservation
 from core.kinds import KINDS
 
 LATEST: Final = 1e15
+"""No timestamp is farther from 1970, in seconds."""
 
 
 def checked_samples(X: Any, n_features: int, features: tuple[Feature, ...] | None = None) -> FloatArray:

@@ -23,6 +23,7 @@ hand."""
 NEWTON_STEPS: Final = 5
 """From Minka's start. Chosen by hand."""
 _STEPS: Final = np.linspace(-10.0, 10.0, 81)
+"""Points of the trapezium rule, in widths of the integrand around its peak. Chosen by hand."""
 
 
 class Gamma(Factor):

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.threshold.policies import policy
+from tests.core.threshold.rules import rule_of
 
 
 @pytest.mark.parametrize("log_volume", [0.0, 12.5, -700.0])
 def test_gradient_step_is_the_papers(log_volume):
     low, high, c_anomalous, c_normal = 0.01, 0.5, 3.0, 0.5
-    rule = policy(
+    rule = rule_of(
         "ogd",
         log_volume=log_volume,
         threshold_range=(low, high),
@@ -36,5 +36,5 @@ def test_the_gradient_threshold_of_a_narrow_range_survives_a_snapshot(low, steps
         high = float(np.nextafter(high, 1e7))
     if high > 1e6:
         return
-    rule = policy("ogd", threshold_range=(low, high))
-    policy("ogd", threshold_range=(low, high)).check(rule.state())
+    rule = rule_of("ogd", threshold_range=(low, high))
+    rule_of("ogd", threshold_range=(low, high)).check(rule.state())

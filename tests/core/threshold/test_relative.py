@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from core.config import DetectorConfig
 from core.threshold import threshold_of
 from core.threshold.recent_scores import WINDOW
-from tests.core.threshold.policies import FOLLOWING, POLICIES, SCORES, labelled, policy
+from tests.core.threshold.rules import FOLLOWING, RULES, SCORES, labelled, rule_of
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", RULES)
 def test_relative_thresholds_stand_at_any_level_of_the_scores(name):
-    rule, moved = policy(name, drift_relative=True), policy(name, drift_relative=True)
+    rule, moved = rule_of(name, drift_relative=True), rule_of(name, drift_relative=True)
     for _ in range(2):
         met, other = rule.pass_by(SCORES), moved.pass_by(SCORES + 700)
     assert other == pytest.approx(met + 700)
@@ -28,7 +28,7 @@ def test_relative_thresholds_stand_at_any_level_of_the_scores(name):
 def test_relative_thresholds_follow_a_drift_that_others_flag_or_miss(name, drift):
     rising = np.tile(SCORES, 4) + drift * np.arange(4000)
     anomalous, wrong = np.tile(SCORES > 6, 4), []
-    for rule in (policy(name, drift_relative=True, labels_trusted=True), policy(name, labels_trusted=True)):
+    for rule in (rule_of(name, drift_relative=True, labels_trusted=True), rule_of(name, labels_trusted=True)):
         levels = rule.levels(rising[:1000])
         rule.pass_by(rising[:1000])
         for seq in range(500, 1000):
@@ -38,12 +38,12 @@ def test_relative_thresholds_follow_a_drift_that_others_flag_or_miss(name, drift
     assert wrong[0] < 0.75 * wrong[1]
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", RULES)
 @given(st.lists(st.integers(0, 300), max_size=5), st.integers(0, 2**32 - 1))
 @settings(max_examples=10, deadline=None)
 def test_relative_thresholds_do_not_know_how_batches_were_cut(name, cuts, seed):
     scores = np.random.default_rng(seed).normal(size=300).cumsum()
-    whole, cut = policy(name, drift_relative=True), policy(name, drift_relative=True)
+    whole, cut = rule_of(name, drift_relative=True), rule_of(name, drift_relative=True)
     levels = whole.levels(scores)
     met = whole.pass_by(scores)
     parts, part_levels = [], []
@@ -55,10 +55,10 @@ def test_relative_thresholds_do_not_know_how_batches_were_cut(name, cuts, seed):
     assert {k: v.tobytes() for k, v in cut.state().items()} == {k: v.tobytes() for k, v in whole.state().items()}
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("largest", [float_info.max, -float_info.max])
 def test_relative_thresholds_are_finite_where_scores_are_the_largest_doubles(name, largest):
-    rule = policy(name, drift_relative=True)
+    rule = rule_of(name, drift_relative=True)
     for seq, (score, label) in enumerate([(largest, 1), (-largest, 1), (0.0, -1), (largest, -1), (-largest, 1)] * 3):
         level = float(rule.levels(np.array([score]))[0])
         assert np.isfinite(rule.pass_by(np.array([score]))).all()
@@ -69,7 +69,7 @@ def test_relative_thresholds_are_finite_where_scores_are_the_largest_doubles(nam
 
 
 def test_a_level_is_the_median_of_the_scores_before():
-    rule = policy("weighted", drift_relative=True)
+    rule = rule_of("weighted", drift_relative=True)
     scores = np.random.default_rng(1).normal(size=WINDOW + 200).cumsum()
     levels = rule.levels(scores)
     assert levels[0] == 0
@@ -78,12 +78,12 @@ def test_a_level_is_the_median_of_the_scores_before():
     before = {k: v.tobytes() for k, v in rule.state().items()}
     assert np.array_equal(rule.levels(scores), levels)
     assert {k: v.tobytes() for k, v in rule.state().items()} == before
-    assert not policy("weighted").levels(scores).any()
+    assert not rule_of("weighted").levels(scores).any()
 
 
 @pytest.mark.parametrize("name", FOLLOWING)
 def test_a_late_label_counts_from_the_level_of_its_decision(name):
-    at_once, late, wrong = (policy(name, drift_relative=True, labels_trusted=True) for _ in range(3))
+    at_once, late, wrong = (rule_of(name, drift_relative=True, labels_trusted=True) for _ in range(3))
     anomalous = np.arange(200) % 4 == 0
     scores = SCORES[:200] + 20 * anomalous
     for rule in (at_once, late, wrong):
@@ -128,7 +128,7 @@ def test_relative_scores_that_equal_the_threshold_pass(name):
 
 def test_relative_ogd_ignores_the_unit_of_the_features():
     G = {"threshold_range": (1e-3, 1.0), "drift_relative": True}
-    rule, scaled = policy("ogd", **G), policy("ogd", log_volume=30.0, **G)
+    rule, scaled = rule_of("ogd", **G), rule_of("ogd", log_volume=30.0, **G)
     rule.pass_by(SCORES)
     scaled.pass_by(SCORES + 30)
     for i in range(50):
@@ -138,18 +138,18 @@ def test_relative_ogd_ignores_the_unit_of_the_features():
     assert scaled.value == pytest.approx(rule.value + 30)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", RULES)
 def test_the_first_score_does_not_count_as_one_above_its_level(name):
     """It has no level: measured from 0, one score of 5000 nats stood in the window as its tail for 1000 more."""
-    far, near = policy(name, drift_relative=True), policy(name, drift_relative=True)
+    far, near = rule_of(name, drift_relative=True), rule_of(name, drift_relative=True)
     far.pass_by(np.concatenate([[5000.0], 5000 + SCORES[:150]]))
     near.pass_by(np.concatenate([[0.0], SCORES[:150]]))
     assert far.value == pytest.approx(near.value + 5000)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", RULES)
 def test_a_relative_state_comes_back(name):
-    rule, twin = policy(name, drift_relative=True), policy(name, drift_relative=True)
+    rule, twin = rule_of(name, drift_relative=True), rule_of(name, drift_relative=True)
     rule.pass_by(np.concatenate([SCORES, SCORES[:30]]))
     labelled(rule, SCORES[:40], 1)
     twin.load(rule.state())

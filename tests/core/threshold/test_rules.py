@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 from core.threshold.hindsight import next_fit
 from core.threshold.labelled_scores import CAPACITY
 from core.threshold.recent_scores import WINDOW
-from tests.core.threshold.policies import FOLLOWING, POLICIES, SCORES, flags, labelled, policy
+from tests.core.threshold.rules import FOLLOWING, RULES, SCORES, flags, labelled, rule_of
 from tests.effort import tries
 
 
 @pytest.mark.parametrize("name", FOLLOWING)
 @pytest.mark.parametrize(("rate", "ratio"), [(0.01, 1.0), (0.1, 1.0), (0.01, 100.0)])
 def test_before_labels_it_is_a_quantile_of_the_last_scores(name, rate, ratio):
-    rule = policy(name, expected_anomaly_rate=rate, cost_false_negative=ratio)
+    rule = rule_of(name, expected_anomaly_rate=rate, cost_false_negative=ratio)
     rule.pass_by(SCORES)
     assert flags(rule) == pytest.approx(rate * sqrt(ratio), abs=0.002)
     rule.pass_by(SCORES + 100)  # the window has forgotten the first
     assert rule.value == pytest.approx(np.quantile(SCORES, 1 - rate * sqrt(ratio)) + 100, abs=0.3)
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", RULES)
 def test_no_score_meets_a_threshold_that_it_moved(name):
-    one, whole = policy(name), policy(name)
+    one, whole = rule_of(name), rule_of(name)
     met = whole.pass_by(SCORES)
     for i, score in enumerate(SCORES):
         before = one.value
@@ -36,14 +36,14 @@ def test_no_score_meets_a_threshold_that_it_moved(name):
 
 def test_the_first_score_is_never_flagged():
     for name in FOLLOWING:
-        assert not policy(name).pass_by(np.array([1e300]))[0] < 1e300
+        assert not rule_of(name).pass_by(np.array([1e300]))[0] < 1e300
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("labels_trusted", [False, True])
 def test_labels_of_one_kind_keep_it_finite_and_twenty_of_the_other_bring_it_back(name, labels_trusted):
     """A threshold elsewhere froze at its first value for good once all labels were of one kind."""
-    rule = policy(name, labels_trusted=labels_trusted)
+    rule = rule_of(name, labels_trusted=labels_trusted)
     rule.pass_by(SCORES)
     labelled(rule, SCORES, 1)
     assert isfinite(rule.value)
@@ -59,9 +59,9 @@ def test_labels_of_one_kind_keep_it_finite_and_twenty_of_the_other_bring_it_back
         assert flags(rule) < 0.01
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", RULES)
 def test_labels_that_are_all_normal_flag_little(name):
-    rule = policy(name)
+    rule = rule_of(name)
     rule.pass_by(SCORES)
     labelled(rule, SCORES, -1)
     assert isfinite(rule.value)
@@ -71,7 +71,7 @@ def test_labels_that_are_all_normal_flag_little(name):
 
 @pytest.mark.parametrize("name", FOLLOWING)
 def test_separable_labels_are_separated(name):
-    rule = policy(name, labels_trusted=True)
+    rule = rule_of(name, labels_trusted=True)
     rule.pass_by(SCORES)
     for i in range(100):
         rule.label(2 * i, float(SCORES[i]), -1)
@@ -83,7 +83,7 @@ def test_separable_labels_are_separated(name):
 @pytest.mark.parametrize("name", FOLLOWING)
 def test_a_score_equal_to_the_threshold_passes(name):
     """Cuts that indexed ties from the other side gave 29 misses in place of 2 on a stream of duplicates."""
-    rule = policy(name, labels_trusted=True)
+    rule = rule_of(name, labels_trusted=True)
     rule.pass_by(np.ones(200))
     labelled(rule, [1.0] * 50, -1)
     labelled(rule, [2.0] * 50, 1, first_seq=100)
@@ -93,7 +93,7 @@ def test_a_score_equal_to_the_threshold_passes(name):
 @pytest.mark.parametrize("name", FOLLOWING)
 def test_mostly_normal_ties_pass_and_mostly_anomalous_ones_do_not(name):
     for share, passes in ((10, True), (90, False)):
-        rule = policy(name, labels_trusted=True)
+        rule = rule_of(name, labels_trusted=True)
         rule.pass_by(np.concatenate([np.zeros(100), np.full(100, 5.0)]))
         for seq in range(100):
             rule.label(seq, 5.0, 1 if seq < share else -1)
@@ -103,7 +103,7 @@ def test_mostly_normal_ties_pass_and_mostly_anomalous_ones_do_not(name):
 
 @pytest.mark.parametrize("name", FOLLOWING)
 def test_withdrawn_labels_leave_no_vote(name):
-    rule, untouched = policy(name), policy(name)
+    rule, untouched = rule_of(name), rule_of(name)
     for each in (rule, untouched):
         each.pass_by(SCORES)
     labelled(rule, SCORES[:50], 1)
@@ -117,7 +117,7 @@ def test_withdrawn_labels_leave_no_vote(name):
 
 @pytest.mark.parametrize("name", FOLLOWING)
 def test_revised_labels_are_moved_and_not_added(name):
-    rule, fresh = policy(name), policy(name)
+    rule, fresh = rule_of(name), rule_of(name)
     for each in (rule, fresh):
         each.pass_by(SCORES)
     labelled(rule, SCORES[:500], 1)
@@ -129,7 +129,7 @@ def test_revised_labels_are_moved_and_not_added(name):
 
 @pytest.mark.parametrize("name", FOLLOWING)
 def test_only_the_last_labels_are_kept(name):
-    rule = policy(name)
+    rule = rule_of(name)
     rule.pass_by(SCORES)
     labelled(rule, SCORES, -1)
     assert rule.labelled.seqs == list(range(1000 - CAPACITY + 1, 1001))
@@ -139,7 +139,7 @@ def test_only_the_last_labels_are_kept(name):
     assert len(rule.recent.ordered) == WINDOW
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", RULES)
 @settings(max_examples=tries(30), deadline=None)
 @given(
     st.lists(
@@ -150,13 +150,13 @@ def test_only_the_last_labels_are_kept(name):
     st.sampled_from([(1.0, 1.0), (1e6, 1e-6), (1e-6, 1e6)]),
 )
 def test_finite_for_all_scores_labels_and_costs(name, steps, costs):
-    rule = policy(name, cost_false_negative=costs[0], cost_false_positive=costs[1])
+    rule = rule_of(name, cost_false_negative=costs[0], cost_false_positive=costs[1])
     for seq, (score, label) in enumerate(steps):
         assert isfinite(rule.pass_by(np.array([score]))[0])
         rule.label(seq % 7, score, label)
         rule.settle()
         assert isfinite(rule.value)
-    twin = policy(name, cost_false_negative=costs[0], cost_false_positive=costs[1])
+    twin = rule_of(name, cost_false_negative=costs[0], cost_false_positive=costs[1])
     twin.load(rule.state())
     assert twin.value == rule.value
     assert np.array_equal(twin.pass_by(SCORES[:70]), rule.pass_by(SCORES[:70]))
@@ -165,7 +165,7 @@ def test_finite_for_all_scores_labels_and_costs(name, steps, costs):
 @pytest.mark.parametrize("name", FOLLOWING)
 def test_an_early_outlier_hides_nothing(name):
     """The largest of sixty scores was the threshold, so that one of 2816 nats hid all that came after it."""
-    rule = policy(name)
+    rule = rule_of(name)
     rule.pass_by(SCORES[:60])
     before = rule.value
     rule.pass_by(np.array([2816.0]))
@@ -174,11 +174,11 @@ def test_an_early_outlier_hides_nothing(name):
 
 def test_proven_anomalies_lower_the_threshold_before_many_labels():
     """With a rate of 0.01 expected and one of 0.2 true, a dozen labels left nearly all anomalies to pass."""
-    few, none = policy("weighted", cost_false_positive=0.05), policy("weighted", cost_false_positive=0.05)
+    few, none = rule_of("weighted", cost_false_positive=0.05), rule_of("weighted", cost_false_positive=0.05)
     for rule in (few, none):
         rule.pass_by(SCORES)
     ordered = np.sort(SCORES)
-    for seq in range(20):  # every fifth is anomalous, right where the other policy still passes all
+    for seq in range(20):  # every fifth is anomalous, right where the other rule still passes all
         few.label(seq, float(ordered[970 if seq % 5 == 0 else 25 * seq]), 1 if seq % 5 == 0 else -1)
         none.label(10_000 * seq, float(ordered[970 if seq % 5 == 0 else 25 * seq]), 1 if seq % 5 == 0 else -1)
     for rule in (few, none):

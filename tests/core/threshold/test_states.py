@@ -6,7 +6,7 @@ import pytest
 from core.bounds import check_bounds
 from core.errors import InvalidSnapshot
 from core.threshold.recent_scores import WINDOW
-from tests.core.threshold.policies import SCORES, labelled, policy
+from tests.core.threshold.rules import SCORES, labelled, rule_of
 
 STATES = [
     ("threshold_recent", lambda a: a[:-1]),
@@ -29,7 +29,7 @@ STATES = [
 
 @pytest.mark.parametrize(("name", "change"), STATES)
 def test_a_state_that_no_rule_writes_is_refused(name, change):
-    rule = policy("weighted", drift_relative=True)
+    rule = rule_of("weighted", drift_relative=True)
     labelled(rule, SCORES[:40], -1)
     rule.pass_by(np.concatenate([SCORES, SCORES[:30]]))
     state = rule.state()
@@ -40,4 +40,4 @@ def test_a_state_that_no_rule_writes_is_refused(name, change):
 
 def checked(state: dict[str, np.ndarray]) -> None:
     check_bounds(state)
-    policy("weighted", drift_relative=True).check(state)
+    rule_of("weighted", drift_relative=True).check(state)

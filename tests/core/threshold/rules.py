@@ -5,12 +5,12 @@ import numpy as np
 from core.config import DetectorConfig
 from core.threshold import Threshold, threshold_of
 
-POLICIES = ["weighted", "hindsight", "ogd", "fixed"]
+RULES = ["weighted", "hindsight", "ogd", "fixed"]
 FOLLOWING = ["weighted", "hindsight"]
 SCORES = np.random.default_rng(0).gamma(2.0, 1.0, 1000)
 
 
-def policy(name: str, *, log_volume: float = 0.0, **fields) -> Threshold:
+def rule_of(name: str, *, log_volume: float = 0.0, **fields) -> Threshold:
     if name == "fixed":
         fields["threshold_value"] = 4.0
     return threshold_of(DetectorConfig(n_features=1, threshold=name, **fields), log_volume)
