@@ -65,7 +65,7 @@ def test_without_the_scope_to_label_the_queue_only_shows(guarded: ServiceProcess
     sign_in(page, "looks-only")
     shown = StreamPage(page)
     shown.settle()
-    expect(shown.review).to_contain_text("may look, but not label")
+    expect(shown.review).to_contain_text("can look, but not label")
     for name in ("Anomaly", "Normal", "Undo"):
         expect(shown.button(name)).to_be_disabled()
     shown.keyboard.press("a")

@@ -1,4 +1,4 @@
-// The page: who is there, what they look at, and the bar above it.
+// The page: the session, the current view, and the bar above it.
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Session } from "./answers";

@@ -1,4 +1,4 @@
-// The frame round each part of the page.
+// The frame of each part of the page.
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 

@@ -13,7 +13,7 @@ SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#docs",
   deepLinking: true,
-  // or else Swagger UI sends the document's address to a service of its makers
+  // otherwise Swagger UI sends the document's address to a service of its makers
   validatorUrl: null,
   requestInterceptor: withToken,
 });

@@ -1,4 +1,4 @@
-// Giving labels and taking them back, and what each did to the threshold and the counts.
+// Gives labels and takes them back; keeps what each did to the threshold and the counts.
 import { useRef, useState } from "preact/hooks";
 import type { Costs, FeedbackAnswer } from "./answers";
 import { problemOf } from "./hooks";

@@ -1,4 +1,4 @@
-// The event stream of one stream: server-sent, resumed where it broke off.
+// The server-sent events of one stream, resumed where they broke off.
 import type { Columns, LabelEvent } from "./answers";
 import { address, readSession, streamPath } from "./service";
 
@@ -31,7 +31,7 @@ export function follow(stream: string, from: string | undefined, listener: Liste
     source.onopen = () => listener.connected(true);
     source.onerror = () => {
       listener.connected(false);
-      // the browser reconnects by itself, but not after an answer that refuses
+      // the browser reconnects by itself, but not after a refusal
       if (source.readyState === EventSource.CLOSED) retry = window.setTimeout(reopen, RETRY_MS);
     };
     on<Columns>("samples", listener.samples);
@@ -45,7 +45,7 @@ export function follow(stream: string, from: string | undefined, listener: Liste
   };
 
   const reopen = async (): Promise<void> => {
-    // tells the page when it is signed out, which an event stream cannot
+    // says when the page is signed out, which an event stream cannot
     const session = await readSession().catch(() => null);
     if (session === null || !session.keys_required || session.signed_in) open();
   };

@@ -1,4 +1,4 @@
-// Samples as they stand in the score line, and how they change when news of them comes.
+// Samples in the score line, and how events change them.
 import type { Columns } from "./answers";
 
 /** true: anomalous, false: normal, null: nobody said, or took it back. */

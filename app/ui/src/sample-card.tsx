@@ -17,7 +17,7 @@ export function SampleCard(props: Props): preact.JSX.Element {
   const { sample, problem, features } = props;
   if (sample === null) {
     return (
-      <Card title="Sample" caption="Click a point, or step through the review, to see why it scored as it did.">
+      <Card title="Sample" caption="Click a point, or step through the review, to see why a sample got its score.">
         <ErrorNote problem={problem} />
       </Card>
     );
@@ -60,7 +60,7 @@ function Contributions({ sample, features }: { sample: Sample; features: Feature
           </tbody>
         </table>
       </div>
-      <p class="note">A bar is by how much the score would be lower without the feature. Expected = its mean given the other features, by the model of now.</p>
+      <p class="note">Each bar shows how much lower the score would be without that feature. Expected = its mean given the other features, by the present model.</p>
     </>
   );
 }

@@ -1,4 +1,4 @@
-// Requests to the service the page came from.
+// Requests to the service that the page came from.
 import type { Session } from "./answers";
 
 /** The status of a problem that no answer came. */
@@ -17,7 +17,7 @@ export class Problem extends Error {
 
 export type Query = Record<string, string | number | boolean | undefined>;
 
-// what a change made with the session's cookie must carry
+// every change made with the session's cookie must send it
 let csrf: string | null = null;
 let onSignedOut = (): void => {};
 

@@ -20,7 +20,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void 
     <main class="alone">
       <form class="card sign-in" onSubmit={(event) => void submit(event)}>
         <h1>Sign in</h1>
-        <p class="caption">This service asks for an API key. It is kept by no script: a cookie stands for it until you sign out.</p>
+        <p class="caption">This service needs an API key. No script keeps it: a cookie stands for it until you sign out.</p>
         <label>API key <input name="key" type="password" autocomplete="current-password" required aria-invalid={problem !== null} /></label>
         <ErrorNote problem={problem} />
         <button type="submit" class="primary">Sign in</button>

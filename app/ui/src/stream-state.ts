@@ -1,4 +1,4 @@
-// All that the page knows of one stream: what it asked for, and what the event stream told it since.
+// Everything that the page knows of one stream: what it asked for, and the events since then.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Columns, History, LabelEvent, StreamDescription } from "./answers";
 import { problemOf } from "./hooks";

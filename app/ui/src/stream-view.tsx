@@ -48,7 +48,7 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
     queue.turnTo(seq);
     setSelected(seq);
   };
-  // the next sample is shown at once, so that a key pressed before the answer comes is for a sample that was seen
+  // show the next sample at once, so that a key pressed before the answer comes is for a sample that was seen
   const judge = (label: boolean): void => {
     const current = queue.waiting[queue.at];
     if (!mayLabel || current === undefined) return;
@@ -78,7 +78,7 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
   return (
     <main class="stream">
       <Head stream={stream} description={description} state={state} nodes={model.data?.nodes.length ?? 0} />
-      {!state.isConnected && <p class="banner" role="status">The service is away. The page goes on by itself when it is back.</p>}
+      {!state.isConnected && <p class="banner" role="status">The service does not answer. The page continues by itself when it is back.</p>}
       <ErrorNote problem={state.problem} />
       {!description.ready && <WarmUp description={description} />}
       <div class="columns">
@@ -144,7 +144,7 @@ function Tile({ name, value }: { name: string; value: string }): preact.JSX.Elem
 function WarmUp({ description }: { description: StreamDescription }): preact.JSX.Element {
   const { samples_needed: needed, n_seen: seen } = description;
   return (
-    <Card title="Warming up" name="warm-up" caption={`${count(needed)} more samples fix the scale of the features; then scores begin.`}>
+    <Card title="Warming up" name="warm-up" caption={`${count(needed)} more samples will fix the scale of the features; then scores begin.`}>
       <progress value={seen} max={seen + needed} aria-label="Warm-up">{seen} of {seen + needed}</progress>
     </Card>
   );

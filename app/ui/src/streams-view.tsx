@@ -23,7 +23,7 @@ export function StreamsView(): preact.JSX.Element {
   return (
     <main class="alone">
       <h1>Streams</h1>
-      <p class="caption">Each stream is a detector of its own: it scores a sample first, and learns it then.</p>
+      <p class="caption">Each stream has its own detector, which scores every sample first and then learns it.</p>
       <ErrorNote problem={problem} />
       {data !== null && data.streams.length === 0 && <Empty />}
       {data !== null && data.streams.length > 0 && (
@@ -80,7 +80,7 @@ function Figure({ name, value }: { name: string; value: string }): preact.JSX.El
 function Empty(): preact.JSX.Element {
   return (
     <div class="card">
-      <p class="empty">No stream yet. A stream begins with its first samples:</p>
+      <p class="empty">No stream yet. The first samples create one:</p>
       <pre tabIndex={0}>{`curl '${location.origin}/observe?stream=web-1' -H 'content-type: application/json' \\\n    -d '{"samples": [{"cpu": 0.31, "latency_ms": 18}]}'`}</pre>
     </div>
   );

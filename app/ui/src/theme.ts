@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, until the visitor says otherwise.
+// Light or dark: as the system is set, until the visitor chooses.
 import { useEffect, useState } from "preact/hooks";
 
 export type Theme = "light" | "dark";

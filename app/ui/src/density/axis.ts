@@ -1,4 +1,4 @@
-// An axis of the density plot. It runs along the grid's index, on which the coordinate of every kind of feature is even.
+// An axis of the density plot. It runs along the grid's index, where the coordinates of every kind of feature are evenly spaced.
 import { ticks } from "d3-array";
 import { coordinate } from "../coordinates";
 

@@ -1,4 +1,4 @@
-// The density with the choice of its two features, and what it says in words.
+// The density, the choice of its two features, and the same in words.
 import { useId, useState } from "preact/hooks";
 import type { FeatureConfig, Grid, History, Model, Sample } from "../answers";
 import { Card, ErrorNote } from "../card";
@@ -27,7 +27,7 @@ export function DensityCard(props: Props): preact.JSX.Element {
   const [pair, setPair] = useState<[number, number]>([0, 1]);
   const caption = "Darker = the model expects more samples there. Dashed lines = where the tree divides the space.";
   if (features.length < 2) {
-    return <Card title="Density" caption={caption}><p class="empty">A plane takes two features; this stream has one.</p></Card>;
+    return <Card title="Density" caption={caption}><p class="empty">This picture needs two features; the stream has one.</p></Card>;
   }
   return (
     <Card title="Density" caption={caption} tools={<Choice features={features} pair={pair} onChange={setPair} />}>
@@ -42,7 +42,7 @@ function Plane({ stream, features, version, model, sample, onSelect, i, j }: Pro
   const [x, y] = [features[i]?.name ?? "", features[j]?.name ?? ""];
   const keys = [stream, x, y, version];
   const { data, problem } = useLoaded(async () => {
-    // both at once, and both looked after when both fail
+    // both at once; both are awaited even if both fail
     const [grid, history] = await Promise.all([
       get<Grid>("density/grid", { stream, x, y, size: GRID_SIZE }),
       newest<History>(stream, RECENT, { values: true }),
@@ -82,7 +82,7 @@ function sentence(grid: Grid, history: History, x: string, y: string): string {
   const column = grid.log_density[peak]?.indexOf(rows[peak] as number) ?? 0;
   const flagged = history.is_anomaly.filter(Boolean).length;
   const place = `${x} = ${number(grid.x_values[column])}, ${y} = ${number(grid.y_values[peak])}`;
-  return `Densest near ${place}. ${count(flagged)} of the newest ${count(history.seq.length)} samples are flagged. What lies farther out is drawn at the edge.`;
+  return `Densest near ${place}. ${count(flagged)} of the newest ${count(history.seq.length)} samples are flagged. Samples farther out are drawn at the edge.`;
 }
 
 interface ChoiceProps {
@@ -108,7 +108,7 @@ function NodeTable({ model, features, i, j }: { model: Model; features: FeatureC
   const nodes = [...model.nodes].sort((a, b) => b.weight - a.weight).slice(0, TABLE_ROWS);
   return (
     <details class="table">
-      <summary>Where the model's weight lies, as a table</summary>
+      <summary>The heaviest nodes as a table</summary>
       <div class="scroll" tabIndex={0} role="group" aria-label="Means of the heaviest nodes">
         <table>
           <thead><tr><th class="n">Node</th><th class="n">Weight</th><th class="n">Mean {features[i]?.name}</th><th class="n">Mean {features[j]?.name}</th></tr></thead>

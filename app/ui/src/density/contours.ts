@@ -1,4 +1,4 @@
-// The density as nested areas, a path each.
+// The density as nested areas, one path each.
 import { contours, type ContourMultiPolygon } from "d3-contour";
 import type { Grid } from "../answers";
 import type { Axis } from "./axis";

@@ -19,8 +19,8 @@ export function ReviewCard({ queue, labelling, mayLabel, onLabel, onUndo, onMove
   const { waiting, at } = queue;
   const current = waiting[at];
   const caption = mayLabel
-    ? "Flagged and borderline samples. What you say moves the threshold."
-    : "Flagged and borderline samples. Your key may look, but not label.";
+    ? "Flagged and borderline samples. Your labels move the threshold."
+    : "Flagged and borderline samples. Your key can look, but not label.";
   return (
     <Card title="Review" caption={caption} tools={waiting.length > 0 && <Moves {...{ at, many: waiting.length, onMove }} />}>
       <ErrorNote problem={queue.problem ?? labelling.problem} />

@@ -1,4 +1,4 @@
-// The samples that wait for a label: their order stays under the reviewer's eyes while the stream goes on.
+// The samples that wait for a label: their order stays the same for the reviewer while the stream goes on.
 import { useEffect, useState } from "preact/hooks";
 import type { ReviewSample } from "../answers";
 import { useLoaded } from "../hooks";

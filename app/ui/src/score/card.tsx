@@ -105,7 +105,7 @@ async function readHistory(stream: string, span: Span): Promise<Row[]> {
   const rows: Row[] = [];
   let from: number | null = Math.max(1, Math.floor(span.from - spare));
   while (from !== null) {
-    // the service looks through so many samples at once, and says where to go on
+    // the service reads this many samples at once, and says where to continue
     const part: History = await get<History>(streamPath(stream, "/history"), { from, to, points: POINTS });
     rows.push(...rowsOf(part));
     from = part.next;

@@ -1,4 +1,4 @@
-// How high the score line's frame is: a few huge scores must not press everything else flat.
+// The height of the score line's frame: a few huge scores must not flatten everything else.
 import type { Row } from "../rows";
 import type { Span } from "./span";
 

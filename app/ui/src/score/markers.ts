@@ -1,4 +1,4 @@
-// What is drawn over the score line: flagged samples, labels, and the sample being looked at.
+// Marks on the score line: flagged samples, labels, and the selected sample.
 import type uPlot from "uplot";
 import type { Row } from "../rows";
 import { colour } from "../theme";

@@ -28,7 +28,7 @@ export function TreeCard({ model, problem, features, sample }: Props): preact.JS
       <div ref={host} class="scroll tree-plot">
         {drawn !== null && <Drawing drawn={drawn} active={node?.id ?? 0} path={sample?.path ?? []} onActive={setActive} />}
       </div>
-      {model !== null && model.nodes.length > 0 && <p class="readout">{summary(model)}{sample?.path && ` The coloured path leads to where sample ${count(sample.seq)} lies.`}</p>}
+      {model !== null && model.nodes.length > 0 && <p class="readout">{summary(model)}{sample?.path && ` The coloured path leads to sample ${count(sample.seq)}.`}</p>}
       {node !== undefined && <p class="note node">{described(node, features)}</p>}
       {model !== null && model.nodes.length > 0 && <NodeTable nodes={model.nodes} />}
     </Card>
@@ -48,7 +48,7 @@ function Drawing({ drawn, active, path, onActive }: DrawingProps): preact.JSX.El
   const elements = useRef(new Map<number, SVGGElement>());
   const isGrown = useRef(false);
   useEffect(() => {
-    isGrown.current = true; // nodes drawn from now on have come by a split
+    isGrown.current = true; // nodes drawn from now on come from a split
     const view = drawing.current?.parentElement;
     if (view) view.scrollLeft = drawn.root.x - view.clientWidth / 2;
   }, []);

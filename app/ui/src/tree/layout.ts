@@ -1,4 +1,4 @@
-// Where each node of the tree is drawn: leaves side by side, parents over the middle of their children.
+// The place of each node of the tree: leaves side by side, parents over the middle of their children.
 import type { Node } from "../answers";
 
 export interface Placed {
