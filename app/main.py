@@ -16,7 +16,6 @@ from app.api.problems import handle_problems
 from app.api.requests import Logged
 from app.api.routing import JSON, Route
 from app.api.service import Service
-from app.api.starting import Starting
 from app.build import installed_version
 from app.metrics import Metrics
 from app.security import KeptBytes, KeyFile, KeyRing, KeyWatch, Quotas
@@ -24,9 +23,12 @@ from app.settings import Settings
 from app.storage import Store, open_store
 from app.streams.maintenance.checker import Checker
 from app.streams.maintenance.snapshotter import Snapshotter
+from app.streams.maintenance.store_opening import StoreOpening
+from app.streams.maintenance.store_probe import StoreProbe
 from app.streams.maintenance.sweeper import Sweeper
 from app.streams.open.clock import Clock
 from app.streams.open.registry import Registry
+from app.streams.views.catalog import Catalog
 
 # otherwise FastAPI asks for OpenTelemetry's providers at each request; /metrics tells enough
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
@@ -46,11 +48,22 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     registry = Registry(store, settings, clock, metrics)
     checker = Checker(registry, store)
     quotas, kept = Quotas(store.windows, clock.monotonic), KeptBytes(store, clock.monotonic)
-    service = Service(settings, keys, key_watch, quotas, kept, store, registry, checker, metrics)
+    service = Service(
+        settings=settings,
+        keys=keys,
+        key_watch=key_watch,
+        quotas=quotas,
+        kept=kept,
+        store_opening=StoreOpening(store, clock),
+        store_probe=StoreProbe(store),
+        registry=registry,
+        catalog=Catalog(registry, store),
+        checker=checker,
+        metrics=metrics,
+    )
     app = ItanApp(lifespan=lifespan, redirect_slashes=False, openapi_url=None, telemetry=NO_TELEMETRY)
-    app.state.service = service
+    app.state.service, app.state.store = service, store
     app.state.assets = page.read_assets()
-    app.state.starting = Starting(service, clock)
     app.state.sweeper = Sweeper(registry, store, settings, clock)
     app.state.snapshotter = Snapshotter(registry, checker, clock)
     described = document(ROUTES, installed_version(), keys_required=keys.are_required)
@@ -76,8 +89,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     snapshotter: Snapshotter = app.state.snapshotter
     sweeper: Sweeper = app.state.sweeper
     leases = service.registry.leases
-    starting: Starting = app.state.starting
-    await starting.start()
+    store: Store = app.state.store
+    await service.store_opening.start()
     leases.start()
     snapshotter.start()
     sweeper.start()
@@ -90,12 +103,12 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if service.key_watch:
             await service.key_watch.stop()
         await service.kept.stop()
-        await starting.stop()
+        await service.store_opening.stop()
         await sweeper.stop()
         await snapshotter.stop()
         await service.registry.stop()
         await leases.stop()
-        await service.store.close()
+        await store.close()
 
 
 class ItanApp(FastAPI):

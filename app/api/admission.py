@@ -1,13 +1,11 @@
 """Which requests are let in by what their key may use."""
 
-from collections.abc import Sequence
 from functools import partial
 
 from starlette.requests import Request
 
 from app.api.service import Service, service_of
 from app.security import Grant, Scope, Unauthenticated
-from app.storage import NO_BOUNDS, Bound
 from app.streams.allowance import UNLIMITED, Allowance
 
 
@@ -44,13 +42,4 @@ def allowance_of(service: Service, grant: Grant | None) -> Allowance:
     if grant is None or not grant.has_limits:
         return UNLIMITED
     pay, keep = partial(service.quotas.charge, grant, "samples"), partial(service.kept.keep, grant)
-    return Allowance(bounds_of(grant), pay, keep)
-
-
-def bounds_of(grant: Grant) -> Sequence[Bound]:
-    """Give the bound of a key on the streams of its prefix; one that names one stream makes no more than this."""
-    prefix, star, _ = grant.streams.partition("*")
-    most = grant.limits.streams
-    if most is None or (most and not star):
-        return NO_BOUNDS
-    return (Bound(prefix, most, str(grant.name)),)
+    return Allowance(grant.bounds, pay, keep)

@@ -16,11 +16,11 @@ from app.api.streams import PATH
 from app.security import Grant
 from app.security import Scope as KeyScope
 from app.settings import Settings
-from app.storage import MAX_SEQ, Position
 from app.streams.errors import Stopping
 from app.streams.ids import checked_stream_id
+from app.streams.log.positions import Position, parse_position
 from app.streams.open.subscriptions import NO_LIMIT, WatchLimit
-from app.streams.views.tail import Deleted, Heartbeat, NewLabels, NewLog, NewModel, NewSamples, Tail, Update
+from app.streams.views.tail import Deleted, Heartbeat, NewLabels, NewLog, NewModel, NewSamples, Update
 
 EVENTS = "text/event-stream"
 RETRY_MS = 1_000
@@ -47,7 +47,7 @@ class Events(StreamingResponse):
     ) -> None:
         self._request, self._service = request, service_of(request)
         self._stream, self._after, self._limit, self._values = stream, after, limit, values
-        self._tail = Tail(self._service.registry, self._service.store, stream)
+        self._tail = self._service.catalog.tail(stream)
         super().__init__(self._events(), headers=HEADERS, media_type=EVENTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,15 +91,10 @@ def read_position(name: str, text: str | None) -> Position | None:
     """Read a position as events carry it; an empty one is none."""
     if not text:
         return None
-    seq, dash, sub = text.partition("-")
-    if not (dash and all(is_count(part) for part in (seq, sub))):
-        raise InvalidQuery(name, text, "a position in the log, such as 17-0")
-    return Position(int(seq), int(sub))
-
-
-def is_count(text: str) -> bool:
-    """Tell whether a text is a number that a position may hold."""
-    return text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SEQ)) and int(text) <= MAX_SEQ
+    try:
+        return parse_position(text)
+    except ValueError:
+        raise InvalidQuery(name, text, "a position in the log, such as 17-0") from None
 
 
 def written(news: Update, *, values: bool) -> bytes:

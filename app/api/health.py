@@ -1,22 +1,15 @@
 """/livez, /readyz and /metrics: for those who watch over the process."""
 
-import asyncio
-from contextlib import suppress
-
-from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.routing import JSON, Answer, Operation, Route, answer, ref
 from app.api.schemas import Health
 from app.api.service import Service, service_of
-from app.metrics import EVERYTHING, NO_NAMES, View
+from app.metrics import CONTENT_TYPE, EVERYTHING, NO_NAMES, View
 from app.security import Forbidden, Grant, Scope
 from app.settings import WithoutKey
-from app.storage import Cause, Store, StoreUnavailable
-
-CHECK_SECONDS = 2.0
-MEASURE_SECONDS = 0.5
+from app.streams.maintenance.store_probe import StoreStatus
 
 
 async def get_livez(_: Request) -> Response:
@@ -33,9 +26,9 @@ async def get_readyz(request: Request) -> Response:
     service = service_of(request)
     if service.is_stopping:
         return answer(Health("stopping", reason="the service is shutting down"), 503)
-    if service.start_failure is not None:
-        return answer(Health("starting", "unavailable", service.start_failure), 503)
-    health = await health_of(service.store)
+    if service.store_opening.failure is not None:
+        return answer(Health("starting", "unavailable", service.store_opening.failure), 503)
+    health = health_of(await service.store_probe.status())
     if damaged := service.registry.damaged_streams():
         health.damaged_streams = damaged
         health.warnings.append(f"{damaged} streams are damaged: `itan streams check all` names them")
@@ -43,28 +36,18 @@ async def get_readyz(request: Request) -> Response:
     return answer(health, 200 if health.status == "ready" else 503)
 
 
-async def health_of(store: Store) -> Health:
-    """Ask the store how it is."""
-    try:
-        async with asyncio.timeout(CHECK_SECONDS):
-            warnings = await store.check()
-    except TimeoutError:
-        return Health("ready", "unavailable", f"no answer within {CHECK_SECONDS:g} seconds")
-    except StoreUnavailable as error:
-        status = "unready" if error.cause is Cause.REPLACED else "ready"
-        return Health(status, "unavailable", error.reason)
-    refusal = store.write_refusals.recent()
-    return Health("ready", "refusing" if refusal else "available", refusal, warnings=warnings)
+def health_of(store: StoreStatus) -> Health:
+    """Give the health of the service by that of its store."""
+    return Health("unready" if store.is_replaced else "ready", store.name, store.reason, warnings=store.warnings)
 
 
 async def get_metrics(request: Request) -> Response:
     """Give all metrics: they name streams, so not to a page whose name was led here."""
     service = service_of(request)
     service.keys.refuse_other_host(request)
-    with suppress(StoreUnavailable, TimeoutError):  # what was measured last is told
-        async with asyncio.timeout(MEASURE_SECONDS):
-            service.metrics.note_usage(await service.store.usage())
-    return Response(service.metrics.text(view_of(service, request)), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+    if usage := await service.store_probe.usage():  # otherwise the last figures stay
+        service.metrics.note_usage(usage)
+    return Response(service.metrics.text(view_of(service, request)), media_type=CONTENT_TYPE)
 
 
 def view_of(service: Service, request: Request) -> View:

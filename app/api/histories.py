@@ -11,10 +11,10 @@ from app.api.routing import JSON, Answer, Operation, Parameters, Route, answer, 
 from app.api.service import permitted_path_stream, service_of
 from app.api.streams import PATH
 from app.security import Scope
-from app.storage import MAX_SEQ
 from app.streams.batches.samples import feature_names
+from app.streams.log.positions import MAX_SEQ
 from app.streams.views.columns import Columns
-from app.streams.views.history import history, open_log
+from app.streams.views.history import history
 from app.streams.views.review import review
 from app.streams.views.sample import Inspection, inspect
 
@@ -30,7 +30,7 @@ async def get_history(request: Request) -> Response:
     query = read_query(request, "from", "to", "points", "values")
     first, last = seq_in(query, "from"), seq_in(query, "to")
     points, values = whole_in(query, "points", *POINTS), flag_in(query, "values", default=False)
-    log, features = await open_log(service.store, stream), {}
+    log, features = await service.catalog.log(stream), {}
     if values:
         names = feature_names(service.registry.glance(stream, log.snapshot).detector.config)
         points, features = min(points, max(POINTS[0], MOST_VALUES // len(names))), {"features": names}
@@ -45,7 +45,7 @@ async def get_review(request: Request) -> Response:
     """Give the samples that a label would tell most about: flagged ones and close calls without one."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
     limit = whole_in(read_query(request, "limit"), "limit", *REVIEWED)
-    log = await open_log(service.store, stream)
+    log = await service.catalog.log(stream)
     names = feature_names(service.registry.glance(stream, log.snapshot).detector.config)
     queue = await review(log, limit)
     return answer({"stream": stream, "samples": samples(queue.rows, names), "border": queue.border})

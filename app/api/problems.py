@@ -18,30 +18,28 @@ from app.api.service import service_of
 from app.hosts import UnknownHost
 from app.logs.context import note
 from app.security import BeyondRate, CrossSite, CsrfTokenNeeded, Forbidden, KeyFull, RateLimited, Unauthenticated
-from app.storage import (
-    Fenced,
-    LeaseHeld,
-    StaleWriter,
-    StoreCorrupt,
-    StoreError,
-    StoreUnavailable,
-    StreamNotFound,
-    TooManyStreams,
-)
 from app.streams.errors import (
+    Fenced,
     IdConflict,
     InvalidIds,
     InvalidSamples,
     InvalidStreamId,
     InvalidTimestamps,
+    LeaseHeld,
     NotSilent,
     Refused,
     RepairLoses,
     ReplayMismatch,
+    StaleWriter,
     Stopping,
+    StoreCorrupt,
+    StoreError,
+    StoreUnavailable,
     StreamAppeared,
     StreamExists,
+    StreamNotFound,
     TooMany,
+    TooManyStreams,
     TooManyWatchers,
     TooManyWatchersOfKey,
     UnknownSample,

@@ -7,9 +7,9 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from app.storage import MAX_SEQ
 from app.streams.errors import Refused
 from app.streams.ids import NOT_DOTS, PATTERN, checked_stream_id
+from app.streams.log.positions import MAX_SEQ
 
 STREAM: dict[str, Any] = {"type": "string", "pattern": f"^{NOT_DOTS}{PATTERN}$", "examples": ["web-1"]}
 T = TypeVar("T")

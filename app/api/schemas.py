@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from app.storage import MAX_SEQ
 from app.streams.faults import Scalar
+from app.streams.log.positions import MAX_SEQ
 from app.streams.maintenance.repair import Checked, Repaired
 from app.streams.open.incidents import Mismatches, Rebuilt
 from app.streams.views.overview import Overview

@@ -8,10 +8,12 @@ from starlette.requests import Request
 from app.metrics import Metrics
 from app.security import KeptBytes, KeyRing, KeyWatch, Quotas, Scope
 from app.settings import Settings
-from app.storage import Store
 from app.streams.ids import checked_stream_id
 from app.streams.maintenance.checker import Checker
+from app.streams.maintenance.store_opening import StoreOpening
+from app.streams.maintenance.store_probe import StoreProbe
 from app.streams.open.registry import Registry
+from app.streams.views.catalog import Catalog
 from app.streams.views.grids import GridCache
 
 
@@ -24,14 +26,14 @@ class Service:
     key_watch: KeyWatch | None
     quotas: Quotas
     kept: KeptBytes
-    store: Store
+    store_opening: StoreOpening
+    store_probe: StoreProbe
     registry: Registry
+    catalog: Catalog
     checker: Checker
     metrics: Metrics
     grids: GridCache = field(default_factory=GridCache)
     is_stopping: bool = False
-    start_failure: str | None = None
-    """Why the store could not be opened so far."""
 
     def stop_soon(self) -> None:
         """Turn unready, and let those who watch a stream go."""

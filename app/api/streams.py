@@ -15,7 +15,6 @@ from app.streams.changes.lifecycle import create, reset, restore
 from app.streams.errors import UnknownStream
 from app.streams.estimating import estimate
 from app.streams.ids import NOT_DOTS, PATTERN, checked_stream_id
-from app.streams.views.overview import Overview, overview
 from app.streams.views.score import describe
 from core import DetectorConfig
 
@@ -34,10 +33,10 @@ async def get_streams(request: Request) -> Response:
     names = await visible(request, checked_stream_id(after) if after else "", limit + 1)
     shown, following = names[:limit], names[limit - 1] if len(names) > limit else None
     if "silent_seconds" in query:
-        silences = await service.store.silences(shown)
+        silences = await service.catalog.silences(shown)
         least = silent_seconds_in(query)
         shown = [name for name in shown if name in silences and silences[name].seconds >= least]
-    page = await overviews(service, shown) if details else [{"stream": name} for name in shown]
+    page = await service.catalog.overviews(shown) if details else [{"stream": name} for name in shown]
     return answer({"streams": page, "next": following})
 
 
@@ -50,21 +49,12 @@ async def visible(request: Request, after: str, most: int) -> list[str]:
     """Give the first streams after an id that the request may read: of others not even the name is told."""
     service, found, n_read = service_of(request), list[str](), most
     while len(found) < most:
-        names = await service.store.streams(after, n_read)
+        names = await service.catalog.names(after, n_read)
         found += service.keys.visible(request, names)
         if len(names) < n_read:
             break
         after, n_read = names[-1], PAGE_SIZES[1]
     return found[:most]
-
-
-async def overviews(service: Service, streams: list[str]) -> list[Overview]:
-    """Say of each stream in short how it stands; those that have just gone are left out."""
-    found = [await overview(service.registry, service.store, stream) for stream in streams]
-    shown, silences = [one for one in found if one is not None], await service.store.silences(streams)
-    for one in shown:
-        one.silent_seconds = silences[one.stream].seconds if one.stream in silences else None
-    return shown
 
 
 async def put_stream(request: Request) -> Response:

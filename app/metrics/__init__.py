@@ -1,6 +1,6 @@
 """Every Prometheus metric of the service, in one place."""
 
-from prometheus_client import disable_created_metrics
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, Counter, disable_created_metrics
 
 from app.metrics.figures import StreamFigures
 from app.metrics.known import (
@@ -24,10 +24,14 @@ from app.metrics.view import EVERYTHING, NO_NAMES, View
 # a time of creation for each counter would be as many series again, and nobody asks for them
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
+# the format of Metrics.text
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+
 __all__ = [
     "CELLS",
     "CLOSINGS",
     "CONNECTION_CLOSINGS",
+    "CONTENT_TYPE",
     "EVERYTHING",
     "LABEL_OUTCOMES",
     "LEASE_CHANGES",
@@ -40,6 +44,7 @@ __all__ = [
     "STATUS_CLASSES",
     "STORE_ERRORS",
     "WRITE_REFUSALS",
+    "Counter",
     "Metrics",
     "StreamFigures",
     "View",

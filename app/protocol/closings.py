@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-import prometheus_client
+from app import metrics
 
 PAUSE_SECONDS: Final = 60.0
 REASONS: Final = {
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 class Closings:
     """Logs one line a minute for each reason, the first one at once."""
 
-    def __init__(self, counters: Mapping[str, prometheus_client.Counter]) -> None:
+    def __init__(self, counters: Mapping[str, metrics.Counter]) -> None:
         self._counters = counters
         self._untold: Counter[str] = Counter()
         self._told_at: dict[str, float] = {}

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
@@ -12,6 +12,7 @@ from limits import RateLimitItem, parse
 from msgspec import Meta
 
 from app.security.errors import InvalidKeys
+from app.storage import NO_BOUNDS, Bound
 
 KEY = re.compile(r"[!-+\--9;-~]+")  # printable ASCII without blank, comma and colon
 STREAMS = re.compile(r"[A-Za-z0-9._:-]{0,128}\*?")
@@ -75,6 +76,15 @@ class Grant:
     def has_limits(self) -> bool:
         """Tell whether it has any limit."""
         return self.limits != NO_LIMITS
+
+    @property
+    def bounds(self) -> Sequence[Bound]:
+        """Bound the number of streams with its prefix; an entry for a single stream needs no bound but 0."""
+        prefix, star, _ = self.streams.partition("*")
+        most = self.limits.streams
+        if most is None or (most and not star):
+            return NO_BOUNDS
+        return (Bound(prefix, most, str(self.name)),)
 
     def allows(self, scope: Scope, stream: str | None) -> bool:
         """Tell whether the entry allows a scope on a stream (None: on no particular stream)."""

@@ -4,6 +4,15 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Self
 
+# a request can also fail with these errors of the store
+from app.storage import Fenced as Fenced
+from app.storage import LeaseHeld as LeaseHeld
+from app.storage import StaleWriter as StaleWriter
+from app.storage import StoreCorrupt as StoreCorrupt
+from app.storage import StoreError as StoreError
+from app.storage import StoreUnavailable as StoreUnavailable
+from app.storage import StreamNotFound as StreamNotFound
+from app.storage import TooManyStreams as TooManyStreams
 from app.streams.faults import Fault, Faults
 
 MOST_NAMED = 20

@@ -1,0 +1,40 @@
+"""What can be read of streams without opening one."""
+
+from collections.abc import Sequence
+
+from app.storage import Silence, Store
+from app.streams.open.registry import Registry
+from app.streams.views.history import Log, open_log
+from app.streams.views.overview import Overview, overview
+from app.streams.views.tail import Tail
+
+
+class Catalog:
+    """Lists streams, and gives their logs."""
+
+    def __init__(self, registry: Registry, store: Store) -> None:
+        self._registry, self._store = registry, store
+
+    async def names(self, after: str, limit: int) -> list[str]:
+        """List up to `limit` streams whose names come after `after`, in order."""
+        return await self._store.streams(after, limit)
+
+    async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
+        """Say how long each stream has been silent; leave out those that cannot be read."""
+        return await self._store.silences(streams)
+
+    async def overviews(self, streams: Sequence[str]) -> list[Overview]:
+        """Say of each stream in short how it stands; leave out those that were just deleted."""
+        found = [await overview(self._registry, self._store, stream) for stream in streams]
+        shown, silences = [one for one in found if one is not None], await self.silences(streams)
+        for one in shown:
+            one.silent_seconds = silences[one.stream].seconds if one.stream in silences else None
+        return shown
+
+    async def log(self, stream: str) -> Log:
+        """Find the ends of a stream's log; UnknownStream if there is none."""
+        return await open_log(self._store, stream)
+
+    def tail(self, stream: str) -> Tail:
+        """Make a watcher's place in a stream's log."""
+        return Tail(self._registry, self._store, stream)
