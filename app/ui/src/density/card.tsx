@@ -67,8 +67,8 @@ function Plane({ stream, features, version, model, sample, onSelect, i, j }: Pro
       <p class="readout" id={told}>{isCurrent && sentence(data.grid, data.history, x, y)}</p>
       {features.length > 2 && (
         <p class="note">
-          The cuts go through all {features.length} features: drawn is where they pass when the others are{" "}
-          {sample === null ? "at their mean" : `as in sample ${sample.seq}`}, fainter the more they depend on those.
+          The cuts go through all {features.length} features. They are drawn where they pass if the others are{" "}
+          {sample === null ? "at their mean" : `as in sample ${sample.seq}`}; a cut that depends more on those is fainter.
         </p>
       )}
       {model !== null && <NodeTable model={model} features={features} i={i} j={j} />}
