@@ -21,7 +21,7 @@ _MAY_BE_MISSING: Final = ("pending", "pending_time", "clock")
 
 
 def check_bounds(arrays: Arrays) -> None:
-    """InvalidSnapshot for numbers that are not finite, or larger than any samples can make them."""
+    """Raise InvalidSnapshot for numbers that are not finite, or larger than any samples can make them."""
     groups: defaultdict[float, list[str]] = defaultdict(list)
     for name, array in arrays.items():
         if array.dtype == np.float64 and not name.endswith(_MAY_BE_MISSING):

@@ -1,4 +1,4 @@
-"""DetectorConfig: every tuning knob of one stream, validated once, frozen for its life."""
+"""DetectorConfig: every setting of one detector, validated once and frozen."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -56,7 +56,7 @@ PROFILE: Final = OneOf(*PROFILES)
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A named feature and the kind of its distribution, one of core.kinds.KINDS."""
+    """A named feature and its kind, one of core.kinds.KINDS."""
 
     name: str
     kind: str = "gaussian"
@@ -64,7 +64,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class AffineScaling:
-    """A scaling by the user, a number a feature: (u - location) / scale of coordinates u, x itself if gaussian."""
+    """A scaling by the user, one number a feature: (u - location) / scale of the coordinate u, x itself if gaussian."""
 
     location: tuple[float, ...]
     scale: tuple[float, ...]
@@ -72,10 +72,11 @@ class AffineScaling:
 
 @dataclass(frozen=True, slots=True)
 class DetectorConfig:
-    """The knobs of one stream; a field left out takes its value from the profile.
+    """The settings of a detector; a field that is left out takes its value from the profile.
 
-    Raises InvalidConfig, naming field, value and limit. Costs are C_1 (false negative) and C_-1 (false positive) of
-    ITAN; threshold_range is G of Alg. 3, in density of the scaled space; xi and beta are Alg. 2's.
+    core.schema.TEXTS says what each field means, CHECKS its range. cost_false_negative and cost_false_positive are the
+    paper's C_1 and C_-1, beta and xi those of Alg. 2, threshold_range G of Alg. 3, as densities of the scaled space.
+    Raises InvalidConfig, with field, value and limit, for a value out of its range or one that does not fit another.
 
     >>> DetectorConfig(n_features=2).mixture, DetectorConfig(n_features=2, profile="paper").mixture
     ('tree', 'eg')
@@ -109,7 +110,7 @@ class DetectorConfig:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kind of each feature; gaussian where only their number is given."""
+        """The kind of each feature; gaussian if only their number is given."""
         return ("gaussian",) * self.n_features if self.features is None else tuple(f.kind for f in self.features)
 
     def __post_init__(self) -> None:
@@ -182,7 +183,7 @@ class DetectorConfig:
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> "DetectorConfig":
-        """The config that a JSON-like mapping describes; to_dict is its inverse."""
+        """Read a config from a JSON-like mapping, as to_dict writes it. Raises InvalidConfig for unknown fields too."""
         if not isinstance(mapping, Mapping):
             raise InvalidConfig("config", mapping, "an object")
         known = [f.name for f in fields(cls)]
@@ -192,7 +193,7 @@ class DetectorConfig:
         return cls(**mapping)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every field, resolved, as JSON-able values."""
+        """Write every field, resolved, as JSON-able values."""
         plain = asdict(self)
         plain["threshold_range"] = list(self.threshold_range)
         if self.features is not None:

@@ -1,4 +1,4 @@
-"""Detector: the face of core. It holds a state, and lets samples and labels take their paths over it."""
+"""Detector: the face of core. It holds a state; samples and labels take their paths over it (core.engine)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,10 +16,13 @@ from core.views.explanation import Explanation
 
 
 class Detector:
-    """Scores samples, decides, learns them, and learns from labels that come later.
+    """Scores samples, decides which are anomalies, learns them, and learns from labels that come later.
 
-    Deterministic: the same config, samples and labels in the same order give the same scores and the same to_bytes(),
-    however the samples were cut into batches. A sample is always scored before it is learned.
+    A sample is always scored before it is learned. The same config, samples and labels in the same order give the same
+    scores and the same to_bytes(), however the samples are cut into batches and whenever the state was restored.
+
+    During the warm-up samples have no score: the first config.warmup of them fix the scaling. Samples are numbered from
+    first_seq on. state is everything that the detector knows.
 
     >>> import numpy as np
     >>> detector = Detector(DetectorConfig(n_features=2))
@@ -33,7 +36,7 @@ class Detector:
 
     @property
     def config(self) -> DetectorConfig:
-        """The knobs, as they were given and resolved."""
+        """The config, with every field resolved."""
         return self.state.config
 
     @property
@@ -63,7 +66,7 @@ class Detector:
 
     @property
     def n_flagged(self) -> int:
-        """Samples found anomalous so far."""
+        """Samples flagged so far."""
         return self.state.costs.n_flagged
 
     @property
@@ -73,12 +76,12 @@ class Detector:
 
     @property
     def n_levels(self) -> int:
-        """Levels of the tree; 1 while the root is all there is."""
+        """Levels of the tree; 1 if there is only the root."""
         return int(self.state.density.tree.level.max()) + 1
 
     @property
     def n_splits(self) -> int:
-        """Nodes cut in two since this object was made; a snapshot does not hold it."""
+        """Nodes cut in two since this object was made or restored."""
         return self.state.density.tree.n_splits
 
     @property
@@ -88,73 +91,88 @@ class Detector:
 
     @property
     def newest_time(self) -> float | None:
-        """The newest timestamp by which what is learned fades; None before any, or without a half-life in seconds."""
+        """The newest timestamp observed, in seconds; None before any, and without a half-life in seconds."""
         return self.state.newest_time
 
     def observe(self, X: Any, times: Any = None, *, explain: bool = False) -> Observation:
-        """Score samples X (n, m) one after the other, decide, and learn each after it was scored; NaN is missing.
+        """Score samples X (n, m) one after the other, decide, and learn each after it was scored.
 
-        times (n,) are their timestamps in seconds, needed if what is learned has a half-life in seconds. With explain
-        the flagged samples are explained; the state is the same without. Raises InvalidObservation, and changes
-        nothing, if X has another shape, an infinity, or a row with nothing known, or a time is not a finite number.
+        X is in the user's units, NaN where a value is missing. times (n,) are timestamps in seconds, needed if
+        config.half_life_seconds is set. explain explains the flagged samples, and leaves the state as it is without.
+
+        Raises InvalidObservation, and changes nothing, if X has another shape, an infinity, a row without any value or
+        a value that its feature cannot have, or if times are missing, not finite or beyond 1e15.
         """
         return sample_path.observe(self.state, X, times, explain=explain)
 
     def feedback(self, records: Records, labels: Sequence[bool | None]) -> Feedback:
-        """Learn true labels, one a record: True anomalous, False normal, None withdraws what was said before.
+        """Learn the true labels of samples, one a record: True anomalous, False normal, None withdraws a label.
 
-        The label moves the threshold by the score and decision of that time, and the sample leaves or joins the density
-        as learn_from says. Raises InvalidObservation, and changes nothing, if a label is of another type, or one sample
-        gets two.
+        records are the newest ones of these samples: those of observe, or of an earlier feedback. A label moves the
+        threshold by the score and decision of that time, and the sample leaves or joins the density as
+        config.learn_from says. The same label again changes nothing.
+
+        Raises InvalidObservation, and changes nothing, if a label is of another type, a sample was never observed, or
+        one sample gets two labels.
         """
         return label_path.feedback(self.state, records, labels)
 
     def score(self, X: Any) -> FloatArray:
-        """-log p of samples X (n, m), in nats of the user's units, high = anomalous; nothing is learned.
+        """Give the scores -log p(x) (n,) of samples X (n, m), eq. (1) and (2); nothing is learned.
 
-        Raises InvalidObservation as observe does, and NotReady during the warm-up.
+        In nats, of densities in the user's units; high means anomalous. Raises InvalidObservation as observe does, and
+        NotReady during the warm-up.
         """
         return sample_path.score(self.state, X)
 
     def log_density(self, X: Any) -> FloatArray:
-        """log p of samples X (n, m): -score."""
+        """Give log p(x) (n,) of samples X (n, m): minus the score. Raises what score raises."""
         return -self.score(X)
 
     def explain(self, X: Any) -> Explanation:
-        """Why samples X (n, m) get their scores; nothing is learned. Raises what score raises."""
+        """Explain the scores of samples X (n, m); nothing is learned. Raises what score raises."""
         return sample_path.explain(self.state, X)
 
     def costs(self) -> Costs:
-        """Confusion counts and cost of the labelled samples, and what the best fixed threshold would have cost."""
+        """Count what the decisions on labelled samples cost, and what the best fixed threshold would have cost."""
         return self.state.costs.totals()
 
     def describe(self) -> dict[str, Any]:
-        """The model as JSON-able values in the user's units: nodes, weights, means, covariances, hyperplanes."""
+        """Describe the model as JSON-able values in the user's units: nodes, weights, means, covariances, hyperplanes.
+
+        No nodes during the warm-up.
+        """
         return describe(self.state.density, self.state.scaling if self.ready else None)
 
     def density_grid(self, i: int, j: int, size: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The marginal of features i and j: x (size,), y (size,), log density (size, size) with y along the rows."""
+        """Give the marginal density of features i and j as x (size,), y (size,) and its log (size, size), y along rows.
+
+        Raises what grid raises.
+        """
         grid = self.grid(i, j, size)
         return grid.x, grid.y, grid.log_density(slice(None)).reshape(size, size)
 
     def grid(self, i: int, j: int, size: int) -> DensityGrid:
-        """The same, to be computed in parts."""
+        """Prepare the marginal density of features i and j on size x size points; the grid computes it in parts.
+
+        Raises InvalidObservation if i and j are not two features, and NotReady during the warm-up.
+        """
         for name, feature in (("i", i), ("j", j)):
             if not 0 <= feature < self.config.n_features or i == j:
                 raise InvalidObservation(name, feature, f"one of two different features below {self.config.n_features}")
         return DensityGrid(self.state.density, self.state.scaling, i, j, size)
 
     def renumber(self, first_seq: int) -> None:
-        """Number its samples anew, the first one first_seq."""
+        """Number the samples anew, from first_seq on; records made before are of no use afterwards."""
         self.state.renumber(first_seq)
 
     def to_bytes(self) -> bytes:
-        """The whole state; from_bytes continues bit for bit. InvalidState if it could not be read back."""
+        """Save the whole state; from_bytes goes on from it bit for bit. Raises InvalidState if it could not be read."""
         return self.state.to_bytes()
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> "Detector":
-        """The detector that to_bytes wrote; InvalidSnapshot for anything else."""
+        """Restore the detector that to_bytes saved. Raises InvalidSnapshot for anything else."""
         detector = cls.__new__(cls)
         detector.state = DetectorState.from_bytes(blob)
         return detector

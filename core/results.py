@@ -1,4 +1,4 @@
-"""What a detector answers: to samples, and to labels."""
+"""The answers of a detector, to samples and to labels."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,11 @@ from core.views.explanation import Explanation
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What observe says of n samples, in columns; score and threshold are nats, NaN before ready.
+    """The answer to n samples, in columns of length n.
 
-    explanation is that of the flagged samples, in their order, by the model that scored them; None if not asked for.
+    score and threshold are in nats, NaN during the warm-up, when ready is False; is_anomaly is score > threshold.
+    samples_needed says how many more samples the warm-up needs. Keep records: feedback wants them with the labels.
+    explanation explains the flagged samples, in their order, by the model that scored them; None if not asked for.
     """
 
     seq: IntArray
@@ -26,9 +28,11 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What n labels did: outcome is applied, duplicate, revised or withdrawn.
+    """The answer to n labels.
 
-    records replace those that were passed in; retracted tells which samples left the density's statistics.
+    outcome says of each what it did: applied, duplicate (the same label as before), revised or withdrawn. retracted
+    (n,) says which samples left the density. threshold_before and threshold_after are in nats, NaN during the warm-up.
+    Keep records in place of those that were passed in.
     """
 
     outcome: list[str]

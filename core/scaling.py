@@ -1,4 +1,4 @@
-"""The map from the user's units to the space that the tree works in: coordinates, and an affine map of them."""
+"""Scaling: the map from the user's units to the space in which the tree works, and what it does to a density."""
 
 from functools import cache
 from sys import float_info
@@ -12,7 +12,7 @@ from core.errors import InvalidSnapshot
 from core.kinds import KINDS
 
 LIMIT: Final = 1e100
-"""Scaled values are cut here, so that their squares, summed over features and samples, stay far from overflow."""
+"""Scaled values are clipped here: their squares, summed over features and samples, stay far from overflow."""
 _LARGEST: Final = 1e150
 _SMALLEST: Final = 1e-150
 """Range of locations and scales, whose squares are still doubles."""
@@ -21,10 +21,11 @@ _QUARTILES_OF_UNIT_NORMAL: Final = 1.349
 
 
 class Scaling:
-    """z = (u - location) / scale, a feature at a time; location and scale have shape (m,).
+    """z = (u - location) / scale for each feature; location and scale are (m,).
 
-    u is x itself, or the coordinate of its kind. The densities of scaled samples are those of z for gaussian and
-    lognormal features, and those of x / units for the others.
+    u is the coordinate of a value, which is the value itself for gaussian features (core.kinds). Densities of scaled
+    samples are those of z for gaussian and lognormal features, and those of x / units for the others. log_volume, and
+    log_volumes (m,) for each feature, are what eq. (2) adds to -log p of z to give the score in the user's units.
     """
 
     def __init__(self, location: FloatArray, scale: FloatArray, kinds: tuple[str, ...] | None = None) -> None:
@@ -38,21 +39,21 @@ class Scaling:
 
     @property
     def units(self) -> FloatArray:
-        """What the value 1 of the scaled space is in the user's units, (m,), for features that are no block's."""
+        """The unit of each feature that has a factor of its own, (m,): its density is that of x / unit."""
         units: FloatArray = np.exp(self.log_volumes)
         return units
 
     def part(self, features: list[int]) -> "Scaling":
-        """The scaling of some of the features alone."""
+        """Give the scaling of some of the features alone."""
         return Scaling(self.location[features], self.scale[features], tuple(self.kinds[f] for f in features))
 
     def values(self, feature: int, z: FloatArray) -> FloatArray:
-        """Scaled values of one feature in the user's units."""
+        """Give scaled values (n,) of one feature in the user's units."""
         with np.errstate(over="ignore"):
             return KINDS[self.kinds[feature]].value(z * self.scale[feature] + self.location[feature])
 
     def axis(self, feature: int, low: float, high: float, size: int) -> tuple[FloatArray, FloatArray]:
-        """Values (size,) of a feature from one scaled value to another, in the user's units, and the same scaled."""
+        """Give evenly spaced values of a feature between two scaled ones: (size,) in the user's units, and scaled."""
         kind = KINDS[self.kinds[feature]]
         z = np.linspace(max(low, 0.0) if kind.least == 0 else low, high, size)
         if kind.least == -np.inf:
@@ -61,7 +62,7 @@ class Scaling:
         return x, (kind.coordinate(x) - self.location[feature]) / self.scale[feature]
 
     def apply(self, X: FloatArray) -> FloatArray:
-        """Scaled samples; NaN (missing) stays, values beyond LIMIT are cut to it.
+        """Scale samples (n, m), or one (m,); NaN (missing) stays, values beyond LIMIT are clipped to it.
 
         >>> Scaling(np.array([5.0]), np.array([2.0])).apply(np.array([[9.0], [1e308]]))
         array([[2.e+000],
@@ -74,12 +75,10 @@ class Scaling:
         return np.minimum(Z, LIMIT, out=Z)
 
     def score(self, Z: FloatArray, log_density: FloatArray) -> FloatArray:
-        """The score (n,), eq. (2), of scaled samples Z (n, m) of these log densities (n,).
+        """Give the scores (n,), eq. (2), of scaled samples Z (n, m) with these log densities (n,).
 
-        The density of a lognormal x is that of log x over x; one that is missing counts as its location.
-
-        The largest double where a value was cut: the square of what it stands for may be beyond all doubles, and a
-        point farther out must never look likelier than one nearer.
+        The density of a lognormal x is that of log x, over x; a missing one counts as its location. The score is the
+        largest double if a value was clipped: a point farther out must never look likelier than a nearer one.
         """
         score = self.log_volume - log_density
         if self._log.size:
@@ -91,7 +90,7 @@ class Scaling:
 
 
 def given(config: DetectorConfig) -> Scaling | None:
-    """The scaling that the config fixes, or None if the warm-up has to find it."""
+    """Give the scaling that the config fixes, or None if the warm-up has to find it."""
     if isinstance(config.scaling, AffineScaling):
         return Scaling(np.array(config.scaling.location), np.array(config.scaling.scale), config.kinds)
     if config.scaling == "none":
@@ -100,7 +99,7 @@ def given(config: DetectorConfig) -> Scaling | None:
 
 
 def check_scaling(location: FloatArray, scale: FloatArray, config: DetectorConfig) -> None:
-    """InvalidSnapshot if a config cannot have led to a scaling of these numbers, (m,) each."""
+    """Raise InvalidSnapshot if a detector of this config cannot have this location (m,) and scale (m,)."""
     if (fixed := given(config)) is not None:
         if not (np.array_equal(location, fixed.location) and np.array_equal(scale, fixed.scale)):
             raise InvalidSnapshot("its scaling is not its config's")
@@ -113,7 +112,7 @@ def check_scaling(location: FloatArray, scale: FloatArray, config: DetectorConfi
 
 @cache
 def _range(name: str) -> tuple[float, float, float, float]:
-    """The locations, from and to, and the scales that a warm-up can find for features of a kind."""
+    """The least and the greatest location, then scale, that a warm-up can find for features of a kind."""
     kind = KINDS[name]
     ends = np.clip([kind.least, kind.most], -float_info.max, float_info.max)
     low, high = np.clip(kind.coordinate(ends), -_LARGEST, _LARGEST).tolist()
@@ -122,9 +121,9 @@ def _range(name: str) -> tuple[float, float, float, float]:
 
 
 def estimated(X: FloatArray, kinds: tuple[str, ...] | None = None) -> Scaling:
-    """By median and quartile range of each coordinate of the warm-up samples (n, m); an outlier moves neither.
+    """Scale by median and quartile range of each coordinate of samples (n, m): outliers move neither.
 
-    A gamma's location is the log of its median, its unit; an exponential's scale makes the median one unit.
+    A gamma's location is the log of its median, which is its unit; an exponential's scale makes the median one unit.
     """
     kinds = ("gaussian",) * X.shape[1] if kinds is None else kinds
     location, spread = typical(coordinates(X, kinds))
@@ -139,14 +138,14 @@ def estimated(X: FloatArray, kinds: tuple[str, ...] | None = None) -> Scaling:
 
 
 def typical(U: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Median and spread, (m,), of each column of samples (n, m); NaN is left out."""
+    """Give median and spread, (m,) each, of the columns of U (n, m), leaving NaN out."""
     columns = [np.sort(np.clip(c[~np.isnan(c)], -_LARGEST, _LARGEST)) for c in U.T]
     location = np.array([c[(len(c) - 1) // 2] if len(c) else 0.0 for c in columns])
     return location, np.array([_spread(c, at) for c, at in zip(columns, location, strict=True)])
 
 
 def coordinates(X: FloatArray, kinds: tuple[str, ...]) -> FloatArray:
-    """Samples (n, m), or one (m,), with each feature as the coordinate of its kind."""
+    """Give the coordinates of samples (n, m), or of one (m,), each feature by its kind."""
     if set(kinds) == {"gaussian"}:
         return X
     columns = [KINDS[kind].coordinate(X[..., i].copy()) for i, kind in enumerate(kinds)]
@@ -154,14 +153,14 @@ def coordinates(X: FloatArray, kinds: tuple[str, ...]) -> FloatArray:
 
 
 def _log_volume(kind: str, location: float, scale: float) -> float:
-    """The log of what one unit of a scaled density's argument is in the user's; for a lognormal in log x."""
+    """The log of one scaled unit of a feature in the user's units; in log x for a lognormal."""
     if KINDS[kind].located:
         return float(np.log(scale)) if KINDS[kind].scaled else location
     return 4 * float(np.log(scale)) if KINDS[kind].scaled else 0.0
 
 
 def _spread(column: FloatArray, location: float) -> float:
-    """Quartile range as a deviation; for a feature that is mostly one value the usual size of the others."""
+    """The quartile range as a standard deviation; if most values are equal, the usual distance of the others."""
     n = len(column)
     quartiles = column[(3 * n) // 4] - column[n // 4] if n else 0.0
     if quartiles > 0:

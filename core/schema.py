@@ -77,9 +77,10 @@ TEXTS: Final = {
 
 
 def config_schema(feature: dict[str, Any] = FEATURE_SCHEMA, affine: dict[str, Any] = AFFINE_SCHEMA) -> dict[str, Any]:
-    """Every field with type, range, default and meaning; a field that has none by itself may be null.
+    """Write the JSON Schema of a config: every field with type, range, default and meaning.
 
-    A document that names schemas gives references to those of a feature and of a scaling by the user.
+    A field without a default of its own may be null. A document with named schemas passes references to those of a
+    feature and of a scaling.
     """
     schemas = SCHEMAS | {
         "features": {"type": "array", "items": feature, "minItems": 1, "maxItems": MAX_FEATURES},

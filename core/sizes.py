@@ -12,7 +12,7 @@ from core.density.labelled import CAPACITY as LABELLED_SAMPLES
 from core.families import Layout
 from core.feedback.costs import MAX_BINS
 from core.growth.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
-from core.records import row_type
+from core.records.layout import row_type
 from core.snapshot import DIGEST_BYTES
 from core.threshold.labelled_scores import CAPACITY as LABELLED_SCORES
 from core.threshold.recent_scores import WINDOW

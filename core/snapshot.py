@@ -30,7 +30,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def encode_snapshot(kind: str, version: int, meta: Mapping[str, Any], arrays: Arrays) -> bytes:
-    """The bytes of meta (JSON-able) and arrays (float64, int64, int8, uint8 or bool), deterministic.
+    """Write meta (JSON-able) and arrays (float64, int64, int8, uint8 or bool) as bytes; equal input gives equal bytes.
 
     >>> blob = encode_snapshot("demo", 1, {"m": 2}, {"x": np.arange(3.0)})
     >>> meta, arrays = decode_snapshot(blob, "demo", 1)
@@ -49,9 +49,10 @@ def encode_snapshot(kind: str, version: int, meta: Mapping[str, Any], arrays: Ar
 def decode_snapshot(
     blob: bytes, kind: str, version: int, *older: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Meta and arrays of a blob; InvalidSnapshot if it is foreign, damaged, or of another kind or version.
+    """Read the meta and the arrays of a blob of this kind and version, or of one of the older versions.
 
-    Sizes are checked against the bytes at hand before anything is allocated. older versions are read too.
+    Raises InvalidSnapshot if the blob is foreign, damaged, or of another kind or version. Sizes are checked against the
+    bytes at hand before anything is allocated.
     """
     header, payload = _split(blob)
     if header.get("kind") != kind:
@@ -66,9 +67,9 @@ def decode_snapshot(
 
 
 def readable_metas(blob: bytes) -> Iterator[dict[str, Any]]:
-    """The meta of each header that can still be read in bytes that may be damaged; a snapshot may hold another one.
+    """Find the metas that can still be read in a blob that may be damaged, the outer one first.
 
-    No checksum is looked at.
+    A snapshot may hold another one. No checksum is looked at: what was found may be wrong.
     """
     start = blob.find(MAGIC)
     while start >= 0:
@@ -83,7 +84,7 @@ def readable_metas(blob: bytes) -> Iterator[dict[str, Any]]:
 
 
 def digest(body: bytes | memoryview) -> bytes:
-    """The checksum that stands at the end of everything core writes."""
+    """Give the checksum that ends everything that core writes."""
     return blake2b(body, digest_size=DIGEST_BYTES).digest()
 
 
@@ -111,7 +112,7 @@ def _split(blob: bytes) -> tuple[dict[str, Any], memoryview]:
 
 
 def parsed(text: bytes) -> Any:
-    """What JSON says; InvalidSnapshot if it names a thing twice, or a number is not finite."""
+    """Parse JSON. Raises InvalidSnapshot for a repeated name or a number that is not finite, ValueError for no JSON."""
     return json.loads(text, object_pairs_hook=_object, parse_float=_number, parse_constant=_number)
 
 
@@ -156,7 +157,7 @@ def _is_length(value: Any) -> bool:
 
 
 def take(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:
-    """The array of that name, checked for type and shape (-1 stands for any length)."""
+    """Give the array of a name. Raises InvalidSnapshot unless it has this type and shape (-1 stands for any length)."""
     array = arrays.get(name)
     if array is None:
         raise InvalidSnapshot(f"its array {name!r} is missing")

@@ -1,4 +1,4 @@
-"""A trial of a detector that comes from elsewhere: its state can pass every check and still be of no use."""
+"""A trial run of a detector from elsewhere: its state can pass every check and still be unusable."""
 
 from typing import Final
 
@@ -16,9 +16,9 @@ GRID: Final = 4
 
 
 def try_out(detector: Detector) -> None:
-    """Raise InvalidSnapshot unless a copy can be read, taught and saved, and says nothing but finite numbers.
+    """Raise InvalidSnapshot unless a copy can score, explain, learn, be labelled and saved, with finite answers only.
 
-    Where numpy would warn, it has failed: a model that has learned all that it holds gives no warning.
+    A numpy warning counts as a failure: states that samples have led to give none. The detector stays as it is.
     """
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
@@ -43,7 +43,7 @@ def _live(detector: Detector) -> None:
 
 
 def _read(detector: Detector, X: FloatArray) -> None:
-    """Ask all that can be asked of a model."""
+    """Ask everything that can be asked without learning. Raises ArithmeticError for an answer that is not finite."""
     if not detector.ready:
         return
     said = [detector.score(X), np.array(detector.threshold), np.array(detector.costs().cost)]
@@ -58,7 +58,7 @@ def _read(detector: Detector, X: FloatArray) -> None:
 
 
 def _samples(detector: Detector, rng: np.random.Generator, n: int) -> FloatArray:
-    """Samples (n, m) like those that were learned, some with values missing, one of them far off."""
+    """Draw samples (n, m) like those that were learned, some with values missing, one of them far off."""
     U = rng.normal(size=(n, detector.config.n_features))
     U[n // 2] *= 1e6
     nodes = detector.describe()["nodes"]
@@ -70,7 +70,7 @@ def _samples(detector: Detector, rng: np.random.Generator, n: int) -> FloatArray
 
 
 def _values(U: FloatArray, config: DetectorConfig) -> FloatArray:
-    """The values (n, m) that features of these kinds can have, near to these coordinates."""
+    """Give values (n, m) near these coordinates (n, m) that the features of the config can have."""
     kinds = [KINDS[name] for name in config.kinds]
     most = np.finfo(np.float64).max
     columns = [

@@ -1,4 +1,4 @@
-"""What callers pass in: checked completely before anything changes, and copied."""
+"""Checks of what callers pass in: complete, before anything changes. Samples are copied."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,13 +11,14 @@ from core.errors import InvalidObservation
 from core.kinds import KINDS
 
 LATEST: Final = 1e15
-"""No timestamp is farther from 1970, in seconds."""
+"""Timestamps are from -LATEST to LATEST seconds: there, doubles still tell one second from the next."""
 
 
 def checked_samples(X: Any, n_features: int, features: tuple[Feature, ...] | None = None) -> FloatArray:
-    """Samples as a float64 matrix (n, n_features) of its own, NaN where missing, or InvalidObservation.
+    """Copy samples into a float64 matrix (n, n_features), NaN where a value is missing.
 
-    features tell which values each can have; any number where they are left out.
+    Raises InvalidObservation, with row and column, for another shape, what is no number, an infinity, a row without any
+    value, or a value that the kind of its feature excludes. Without features every number is allowed.
     """
     samples = _finite_samples(X, n_features)
     for column, feature in enumerate(features or ()):
@@ -27,7 +28,7 @@ def checked_samples(X: Any, n_features: int, features: tuple[Feature, ...] | Non
 
 
 def _check_kind(values: FloatArray, column: int, feature: Feature) -> None:
-    """InvalidObservation for the first value (n,) that a feature of this kind cannot have; NaN is missing."""
+    """Raise InvalidObservation for the first of the values (n,) that the kind of their feature excludes."""
     outside = ~(KINDS[feature.kind].inside(values) | np.isnan(values))
     if outside.any():
         row = int(outside.argmax())
@@ -51,7 +52,10 @@ def _finite_samples(X: Any, n_features: int) -> FloatArray:
 
 
 def checked_times(times: Any, n: int, *, needed: bool) -> FloatArray:
-    """Timestamps of n samples as seconds, (n,), NaN if there are none and none are needed, or InvalidObservation."""
+    """Give timestamps of n samples in seconds, (n,); NaN if there are none and none are needed.
+
+    Raises InvalidObservation if they are needed and missing, not n numbers, not finite, or beyond LATEST.
+    """
     if times is None and not needed:
         return np.full(n, np.nan)
     seconds = np.asarray(times)
@@ -85,9 +89,10 @@ def _is_number(value: object) -> bool:
 
 
 def checked_labels(labels: Sequence[bool | None], seqs: IntArray, first_seq: int, next_seq: int) -> list[int]:
-    """Labels as +1 (anomalous), -1 (normal) and 0 (withdrawn), one for each of seqs (n,).
+    """Give labels as +1 (anomalous), -1 (normal) and 0 (withdrawn), one for each of the samples seqs (n,).
 
-    InvalidObservation if a label is of another type, a sample was never observed, or gets two different labels.
+    Raises InvalidObservation if a label is not True, False or None, if a sample was never observed, or if it gets two
+    different labels.
     """
     if not isinstance(labels, Sequence | np.ndarray) or isinstance(labels, str) or len(labels) != len(seqs):
         raise InvalidObservation("labels", labels, f"{len(seqs)} labels, one a record")

@@ -1,6 +1,7 @@
-"""The path of a label that comes after the decision: validate, then threshold, costs and densities follow it.
+"""The path of a label: validate, then correct the threshold, the costs and the densities.
 
-What they need to know of the sample, its score and how it was learned, is what its record kept.
+A label comes after the decision, maybe hours later. The record of its sample has kept all that is needed: score,
+decision, and how the sample was learned.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from core.validation import checked_labels
 
 
 def feedback(state: DetectorState, records: Records, labels: Sequence[bool | None]) -> Feedback:
-    """Let labels, one a record, pass one after the other. Detector.feedback says the rest."""
+    """Learn labels, one a record, one after the other, as Detector.feedback says."""
     new = checked_labels(labels, records.seq, state.first_seq, state.next_seq)
     before = state.next_threshold
     told = records.widened(state.density.growth.most_sides)
@@ -34,7 +35,7 @@ def feedback(state: DetectorState, records: Records, labels: Sequence[bool | Non
 
 
 def _refresh(state: DetectorState, told: Records, i: int, latest: int | None) -> None:
-    """Bring record i up to date: a label earlier in this call, or the warm-up's end, may have changed it."""
+    """Bring record i up to date: an earlier label in this call, or the end of the warm-up, may have changed it."""
     place = int(told.seq[i]) - state.first_seq
     if latest is not None:
         told.rows[i] = told.rows[latest]
@@ -43,7 +44,7 @@ def _refresh(state: DetectorState, told: Records, i: int, latest: int | None) ->
 
 
 def _relabel(state: DetectorState, record: Records, label: int) -> bool:
-    """Give one record its label, and let everything follow; whether its sample left the density."""
+    """Set the label of one record and correct everything by it; say whether its sample left the density."""
     row = record.rows[0]
     old, row["label"] = int(row["label"]), label
     if label == old or not state.ready:
@@ -58,14 +59,14 @@ def _relabel(state: DetectorState, record: Records, label: int) -> bool:
 
 
 def _keep_warm(state: DetectorState, record: Records) -> None:
-    """Keep what a label changed, if its sample is one of the warm-up's."""
+    """Keep a changed record if its sample is one of the warm-up."""
     place = int(record.seq[0]) - state.first_seq
     if place < len(state.warmup):
         state.warmup = state.warmup.replaced(place, record)
 
 
 def _outcome(old: int, new: int) -> str:
-    """What becomes of a label: applied, duplicate, revised or withdrawn."""
+    """Say what a label did: applied, duplicate, revised or withdrawn."""
     if old == new:
         return "duplicate"
     if new == 0:

@@ -1,6 +1,7 @@
-"""What the densities learn of a sample, and take back when its label says so.
+"""What the densities learn of a sample, and how a label changes that later.
 
-Labels are +1 (anomalous), -1 (normal) and 0 (none). A record keeps how its sample was learned.
+config.learn_from says which samples are learned. Labels are +1 (anomalous), -1 (normal) and 0 (none). A record keeps
+how its sample was learned, so that the densities can take it back.
 """
 
 from dataclasses import replace
@@ -9,25 +10,30 @@ from core.arrays import BoolArray, FloatArray
 from core.density.round import Batch
 from core.engine.state import DetectorState
 from core.mixture.learned import LearnedSample
-from core.records import LEARNED, NOT_LEARNED, RETRACTED, Records
+from core.records import Records
+from core.records.layout import LEARNED, NOT_LEARNED, RETRACTED
 
 
 def evaluate(state: DetectorState, X: FloatArray, time: FloatArray) -> Batch:
-    """What the density says of samples (n, m), in the user's units, and how it would learn them. Pure."""
+    """Scale samples (n, m) with timestamps (n,), score them by each node, and say how they would be learned. Pure."""
     return state.density.evaluate(state.scaling.apply(X), time)
 
 
 def learn(state: DetectorState, batch: Batch, records: Records) -> None:
-    """Learn those of the samples that learn_from wants; their records keep how."""
+    """Learn those samples that learn_from wants, and note in their records how."""
     chosen = wanted(state, records)
-    if chosen.any():
-        part = batch if chosen.all() else batch.rows(chosen)
-        records.note_learned(slice(None) if chosen.all() else chosen, part, state.density.next_ordinal)
-        state.density.learn(part)
+    if chosen.all():
+        where: BoolArray | slice = slice(None)
+    elif chosen.any():
+        where, batch = chosen, batch.rows(chosen)
+    else:
+        return
+    records.note_learned(where, batch, state.density.next_ordinal)
+    state.density.learn(batch)
 
 
 def wanted(state: DetectorState, records: Records) -> BoolArray:
-    """Which records (n,) learn_from wants in the density, by their labels and decisions."""
+    """Say which samples (n,) learn_from wants in the density, by their labels and decisions."""
     label = records.label
     match state.config.learn_from:
         case "all":
@@ -40,7 +46,7 @@ def wanted(state: DetectorState, records: Records) -> BoolArray:
 
 
 def relearn(state: DetectorState, record: Records) -> bool:
-    """Learn one sample, take it back or learn it again, as its label has it now; whether it left the density."""
+    """Learn one sample, take it back, or learn it again, as its new label wants; say whether it left the density."""
     row = record.rows[0]
     is_wanted, status = bool(wanted(state, record)[0]), int(row["status"])
     if is_wanted and status == NOT_LEARNED:
@@ -52,7 +58,7 @@ def relearn(state: DetectorState, record: Records) -> bool:
 
 
 def supervise(state: DetectorState, record: Records, old: int) -> None:
-    """Let the second model take a normal in or out, and the nodes' normality know; old is the label before."""
+    """Tell the supervision the new label of one sample, whose label was old: the second model learns normals only."""
     if not state.supervision.needed:
         return
     row, label = record.rows[0], int(record.label[0])

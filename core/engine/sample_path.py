@@ -1,8 +1,8 @@
-"""The path of a sample: validate, scale, score, decide, learn, in this order; or, while it warms up, wait.
+"""The path of a sample: validate, scale, score, decide, learn. Samples of the warm-up wait for its end first.
 
-Samples are scored and decided by what was learned before them, and learned after that. The decision rule is
-`state.threshold`: to add one, write a Threshold in core/threshold, and let threshold_of make it where the config names
-it. The rule sees each score by pass_by, which gives the threshold it met, and each label by label.
+A sample is scored and decided by what was learned before it, and learned after that. The decision is made in one place,
+_decide: the rule, state.threshold, gives each score the threshold that it is compared with. To add a rule, write a
+Threshold in core/threshold and name it in core/threshold/factory.py; nothing here changes.
 """
 
 from collections.abc import Iterator
@@ -25,9 +25,10 @@ SEGMENT_ROWS: Final = 1024
 
 
 class Decisions(NamedTuple):
-    """What was said of n samples, each (n,): scores and thresholds in nats, levels as the rule gives them, and gains.
+    """The decisions on n samples, in columns (n,). score and threshold are in nats.
 
-    A label that comes later needs level and gain; gain is by how much the second model ranked a sample higher.
+    A later label needs level, from which the rule measured the score, and gain, by how much the second model ranked the
+    sample higher.
     """
 
     score: FloatArray
@@ -38,7 +39,7 @@ class Decisions(NamedTuple):
 
 
 def observe(state: DetectorState, X: Any, times: Any, *, explain: bool) -> Observation:
-    """Let samples X (n, m), of these times (n,), pass one after the other. Detector.observe says the rest."""
+    """Score, decide and learn samples X (n, m) one after the other, as Detector.observe says."""
     X = checked_samples(X, state.config.n_features, state.config.features)
     time = checked_times(times, len(X), needed=state.config.half_life_seconds is not None)
     explained = [Explanation.empty(state.config.n_features)] if explain else None
@@ -56,13 +57,13 @@ def observe(state: DetectorState, X: Any, times: Any, *, explain: bool) -> Obser
 
 
 def score(state: DetectorState, X: Any) -> FloatArray:
-    """Scores (n,) of samples X (n, m), which nothing learns. Detector.score says the rest."""
+    """Score samples X (n, m), as Detector.score says; nothing is learned."""
     X = checked_samples(X, state.config.n_features, state.config.features)
     return _scores(state, state.scaling.apply(X))
 
 
 def explain(state: DetectorState, X: Any) -> Explanation:
-    """Why samples X (n, m) get their scores; nothing learns them."""
+    """Explain the scores of samples X (n, m), as Detector.explain says; nothing is learned."""
     X = checked_samples(X, state.config.n_features, state.config.features)
     Z = state.scaling.apply(X)
     return _explanation(state, Z, _scores(state, Z))
@@ -71,7 +72,7 @@ def explain(state: DetectorState, X: Any) -> Explanation:
 def _parts(
     state: DetectorState, X: FloatArray, time: FloatArray, explained: list[Explanation] | None
 ) -> Iterator[Records]:
-    """Records of samples (n, m), in parts that one frozen model scores; what the warm-up needs comes first."""
+    """Yield records of samples (n, m), in parts: those that the warm-up needs, then those of each frozen model."""
     start = min(len(X), state.samples_needed)
     if start:
         yield _warm_up(state, X[:start], time[:start])
@@ -83,7 +84,7 @@ def _parts(
 
 
 def _pass(state: DetectorState, X: FloatArray, time: FloatArray, explained: list[Explanation] | None) -> Records:
-    """Score, decide, explain if asked to, and learn samples (n, m), at most as many as the round has room for."""
+    """Score, decide, explain if asked to, and learn samples (n, m), no more than the round has room for."""
     batch = evaluate(state, X, time)
     decisions = _decide(state, batch)
     flagged = decisions.is_anomaly
@@ -92,23 +93,23 @@ def _pass(state: DetectorState, X: FloatArray, time: FloatArray, explained: list
         explained.append(_explanation(state, batch.Z[flagged], decisions.score[flagged]))
     n_nodes, altered = batch.left.shape[1], batch.any_altered
     records = Records.of(state.next_seq, X, time, n_nodes=n_nodes, altered=altered)
-    records.note_decided(decisions._asdict())
+    records.note_decided(*decisions)
     learn(state, batch, records)
     state.next_seq += len(X)
     return records
 
 
 def _decide(state: DetectorState, batch: Batch) -> Decisions:
-    """Flag samples whose score is above the threshold that each meets; the decision rule takes note of the scores."""
+    """Score samples and flag those above their threshold. Here the decision rule sees the scores."""
+    rule = state.threshold
     log_density, gain = state.supervision.combine(batch)
     score = state.scaling.score(batch.Z, log_density)
-    level = state.threshold.levels(score)
-    threshold = state.threshold.pass_by(score)
+    level, threshold = rule.levels(score), rule.pass_by(score)
     return Decisions(score, threshold, score > threshold, level, gain)
 
 
 def _warm_up(state: DetectorState, X: FloatArray, time: FloatArray) -> Records:
-    """Keep samples (n, m), at most as many as are needed; with the last of them the warm-up ends."""
+    """Keep samples (n, m), no more than are needed; with the last one the warm-up ends."""
     records = Records.of(state.next_seq, X, time)
     state.next_seq += len(X)
     state.warmup = Records.concatenate([state.warmup, records]).compact()
@@ -118,7 +119,7 @@ def _warm_up(state: DetectorState, X: FloatArray, time: FloatArray) -> Records:
 
 
 def _end_warmup(state: DetectorState) -> None:
-    """Fix the scaling; then learn each sample as if it came now, and let the threshold see the score it would have."""
+    """Fix the scaling; then score and learn each sample as if it came now, with scores for the decision rule alone."""
     warm = state.warmup.widened(state.density.growth.most_sides)
     state.start(estimated(warm.x, state.config.kinds))
     state.density.nodes.expect(*typical(state.scaling.apply(warm.x)))

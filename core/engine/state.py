@@ -1,4 +1,4 @@
-"""The state of a detector: all that must be saved for it to go on as if it had never stopped."""
+"""The state of a detector: everything that must be saved so that it goes on as if it had never stopped."""
 
 from typing import Any, Final
 
@@ -23,11 +23,16 @@ OLDER: Final = (2,)
 
 
 class DetectorState:
-    """What a detector knows. The paths of a sample and of a label change it; to_bytes saves it, from_bytes restores it.
+    """Everything that a detector knows. Samples and labels change it on their paths; to_bytes saves it.
 
-    warmup keeps the first samples, which fix the scaling, for good: a label may come for any of them. density is the
-    model of all samples that learn_from wants; supervision is what labels say beyond it; outcomes are the costs of past
-    decisions. scaling and threshold exist once the warm-up is over. The next sample gets the number next_seq.
+    config     the settings; they never change
+    warmup     records of the samples that fix the scaling, kept for good: a label may come for any of them
+    scaling    from the user's units to the space of the densities; exists once the warm-up is over
+    density    p(x): the model of all samples that config.learn_from wants
+    supervision  what labels say beyond that: a second model, of labelled normals
+    threshold  the decision rule; exists once the warm-up is over
+    costs      what the decisions on labelled samples cost
+    next_seq   the number of the next sample; the first one has first_seq
     """
 
     def __init__(self, config: DetectorConfig, *, first_seq: int = 1) -> None:
@@ -59,7 +64,7 @@ class DetectorState:
 
     @property
     def scaling(self) -> Scaling:
-        """The map to the space of the density. Raises NotReady during the warm-up."""
+        """The map to the space of the densities. Raises NotReady during the warm-up."""
         if self._scaling is None:
             raise NotReady(self.samples_needed)
         return self._scaling
@@ -78,18 +83,18 @@ class DetectorState:
 
     @property
     def newest_time(self) -> float | None:
-        """The newest timestamp by which what is learned fades; None before any, or without a half-life in seconds."""
+        """The newest timestamp observed, in seconds; None before any, and without a half-life in seconds."""
         if self.config.half_life_seconds is None:
             return None
         newest = max(self.density.newest_time, self.supervision.newest_time, self.warmup.time.max(initial=-np.inf))
         return float(newest) if np.isfinite(newest) else None
 
     def renumber(self, first_seq: int) -> None:
-        """Number the samples anew, the first one first_seq."""
+        """Number the samples anew, from first_seq on."""
         self.first_seq, self.next_seq = first_seq, first_seq + self.next_seq - self.first_seq
 
     def to_bytes(self) -> bytes:
-        """Everything, as a versioned snapshot. Raises InvalidState if from_bytes could not read it back."""
+        """Write everything as a versioned snapshot. Raises InvalidState if from_bytes could not read it back."""
         arrays = self.state()
         try:
             self.check(arrays)
@@ -100,7 +105,7 @@ class DetectorState:
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> "DetectorState":
-        """The state that to_bytes wrote. Raises InvalidSnapshot for anything else."""
+        """Read the state that to_bytes wrote. Raises InvalidSnapshot for anything else."""
         meta, arrays = decode_snapshot(blob, "detector", VERSION, *OLDER)
         try:
             state = cls(DetectorConfig.from_dict(meta["config"]), first_seq=meta["first_seq"])
@@ -113,7 +118,7 @@ class DetectorState:
         return state
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name."""
+        """Give the arrays of a snapshot, by name."""
         arrays = self.density.state() | self.supervision.state() | self.costs.state()
         arrays["warmup"] = np.frombuffer(self.warmup.to_bytes(), np.uint8)
         if self.ready:
@@ -121,7 +126,7 @@ class DetectorState:
         return arrays
 
     def check(self, arrays: Arrays) -> None:
-        """InvalidSnapshot unless some history of this config, warm-up and these numbers leads to these arrays."""
+        """Raise InvalidSnapshot if no history with this config, warm-up and numbering could have produced them."""
         seqs = self.first_seq, self.next_seq
         if not all(type(seq) is int for seq in seqs) or not 1 <= self.first_seq <= self.next_seq < 2**62:
             raise InvalidSnapshot("its sequence numbers are not valid")
@@ -148,7 +153,7 @@ class DetectorState:
         self.density.check_times(self.warmup.time)
 
     def load(self, arrays: Arrays) -> None:
-        """Take over arrays that passed check."""
+        """Go on from arrays that check has passed."""
         if "location" in arrays:
             self.start(Scaling(arrays["location"], arrays["scale"], self.config.kinds))
             self.threshold.load(arrays)

@@ -1,4 +1,4 @@
-"""What the decisions turned out to be worth, by the labels: confusion counts, rates, cost, the best fixed threshold."""
+"""What the decisions turned out to cost, by the labels: confusion counts, rates, cost, the best fixed threshold."""
 
 from array import array
 from bisect import bisect_left
@@ -28,11 +28,15 @@ UNKNOWN: Final[Estimate] = (None, None, None)
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Running totals over the labelled samples that had a decision; best_fixed_threshold in nats, as scores are.
+    """Totals over the labelled samples that had a decision.
 
-    regret is the cost beyond best_fixed_cost: below 0 where the threshold followed what no fixed one can. Precision and
-    recall hold if labels are given to flagged samples whatever their truth, and to unflagged ones too. Precision has
-    its 95 % Wilson interval; that of recall joins the intervals of both kinds, and is wider.
+    cost is C_1 for each miss and C_-1 for each false alarm. best_fixed_cost is what the best fixed threshold in
+    hindsight, best_fixed_threshold in nats, would have cost; regret is the difference, below 0 if the moving threshold
+    did better than any fixed one. labels is how many labelled samples these are.
+
+    precision and recall are shares from 0 to 1, with 95 % intervals, or None when they cannot be known. They are
+    estimates for all samples if flagged samples get labels whatever their truth, and unflagged ones do too. The
+    interval of precision is Wilson's; that of recall joins two of them, and is wider.
     """
 
     true_alarms: int
@@ -52,17 +56,18 @@ class Costs:
 
     @property
     def labels(self) -> int:
-        """How many labelled samples these are."""
+        """Labelled samples that had a decision."""
         return self.true_alarms + self.false_alarms + self.misses + self.true_passes
 
 
 class RunningCosts:
-    """Decisions as totals, and labelled scores as counts in bins, so that memory is bounded and labels can be revised.
+    """Keeps the totals up to date while labels come, change and go, in bounded memory.
 
-    A bin reaches from its lowest score, low, to its highest, top, and whatever falls between belongs to it: the cut at
-    each top has its exact cost. Merging two neighbours gives up the cut between them; purest pairs go first, and
-    between scores of one class no cut is ever the best one. So the best cost is too high by no more than what the
-    cheaper class of one bin costs.
+    Decisions are kept as totals, decided = [passed, flagged], and labelled scores as counts in at most MAX_BINS bins. A
+    bin reaches from its lowest score to its highest, and every score between them belongs to it, so the cost of the cut
+    at each upper end is exact. Merging two neighbours gives up the cut between them. The purest pairs are merged first:
+    between scores of one class no cut is ever the best. So the best cost is too high by no more than what the cheaper
+    class of one bin costs.
     """
 
     def __init__(self, cost_anomalous: float, cost_normal: float) -> None:
@@ -75,17 +80,17 @@ class RunningCosts:
 
     @property
     def n_flagged(self) -> int:
-        """How many samples were flagged."""
+        """Samples flagged so far."""
         return self.decided[1]
 
     def count(self, flagged: BoolArray) -> None:
-        """Samples were decided: flagged (n,), or passed."""
+        """Count decisions (n,), True for flagged."""
         n_flagged = int(np.count_nonzero(flagged))
         self.decided[0] += len(flagged) - n_flagged
         self.decided[1] += n_flagged
 
     def relabel(self, score: float, flagged: bool, old: int, new: int) -> None:
-        """A sample's label goes from old to new: +1 anomalous, -1 normal, 0 none."""
+        """Change the label of a sample with this score and decision: +1 anomalous, -1 normal, 0 none."""
         if old != 0:
             counts = self._counts(old)
             counts[self._bin_counting(score, counts)] -= 1
@@ -98,7 +103,7 @@ class RunningCosts:
             self._merge_purest()
 
     def totals(self) -> Costs:
-        """The totals so far."""
+        """Give the totals so far."""
         (true_passes, misses), (false_alarms, true_alarms) = self._confusion
         cost = misses * self._cost_anomalous + false_alarms * self._cost_normal
         best_cost, best_threshold = self._best_fixed()
@@ -121,9 +126,9 @@ class RunningCosts:
         return wilson(true_alarms, alarms) if alarms else UNKNOWN
 
     def _recall(self) -> Estimate:
-        """The flagged share of all anomalies; of each kind there are as many as its labels' share times its number.
+        """The flagged share of all anomalies, estimated from the labelled shares of flagged and unflagged samples.
 
-        Unknown with no label of a flagged sample, fewer than FEWEST_UNFLAGGED of others, or no anomaly among them all.
+        Unknown without a label of a flagged sample, with fewer than FEWEST_UNFLAGGED of others, or with no anomaly.
         """
         (true_passes, misses), (false_alarms, true_alarms) = self._confusion
         alarms, passes, (passed, flagged) = true_alarms + false_alarms, true_passes + misses, self.decided
@@ -135,7 +140,7 @@ class RunningCosts:
         return recall, low, high
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name."""
+        """Give the arrays of a snapshot, by name."""
         return {
             "outcome_low": np.array(self._low),
             "outcome_top": np.array(self._top),
@@ -146,7 +151,7 @@ class RunningCosts:
 
     @staticmethod
     def check(arrays: Arrays) -> None:
-        """InvalidSnapshot if a state does not fit together."""
+        """Raise InvalidSnapshot if no labels could have produced this state."""
         top = take(arrays, "outcome_top", np.float64, (-1,))
         counts = take(arrays, "outcome_counts", np.int64, (len(top), 2))
         confusion = take(arrays, "outcome_confusion", np.int64, (2, 2))
@@ -163,7 +168,7 @@ class RunningCosts:
             raise InvalidSnapshot("its counts of labels do not fit together")
 
     def load(self, arrays: Arrays) -> None:
-        """Take over a state; one of version 2 does not say how far down its bins reach."""
+        """Go on from a state that check has passed; one of version 2 does not know the lower ends of its bins."""
         top = arrays["outcome_top"]
         self._set_bins(arrays.get("outcome_low", top), top, arrays["outcome_counts"])
         self._confusion, self.decided = arrays["outcome_confusion"].tolist(), arrays["outcome_decided"].tolist()
@@ -207,10 +212,7 @@ class RunningCosts:
         return max(float(cost[best]), 0.0), cut
 
     def _merge_purest(self) -> None:
-        """Join the pairs of neighbours that mix the classes least, the lower one into the upper, one bin in eight.
-
-        Many at once, since finding them costs more than joining them.
-        """
+        """Merge those neighbours that mix the classes least, one bin in eight: finding them costs more than merging."""
         counts = self._table()
         mixed = (counts[:-1] + counts[1:]).min(1)
         joined: set[int] = set()
@@ -226,7 +228,7 @@ class RunningCosts:
 
 
 def wilson(hits: int, n: int) -> tuple[float, float, float]:
-    """A share of n > 0, and its 95 % interval (Wilson 1927).
+    """Give the share hits / n, n > 0, and its 95 % interval (Wilson 1927).
 
     >>> [round(v, 3) for v in wilson(9, 10)]
     [0.9, 0.596, 0.982]

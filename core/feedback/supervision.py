@@ -1,4 +1,4 @@
-"""What labels do beyond the threshold: a second density, of labelled normals, mixed in as it earns it."""
+"""Supervision: a second density, of labelled normals, whose score counts as much as it has helped so far."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -20,8 +20,8 @@ from core.threshold.recent_scores import RecentScores, check_ring
 
 START_ODDS: Final = 0.3
 RATE: Final = 3.0
-"""The second model starts at these odds; each known anomaly multiplies them by exp(RATE) to the power of how much
-higher, as a share of the recent scores, it would have ranked by that model than by the first alone. Chosen by hand."""
+"""The second opinion starts at these odds; a known anomaly multiplies them by exp(RATE times its gain). Chosen
+by hand."""
 FEW: Final = 20.0
 """Labelled normals, beside two for each feature, at which both models count alike. Chosen by hand."""
 MOST: Final = 30.0
@@ -29,12 +29,15 @@ MOST: Final = 30.0
 
 
 class Supervision:
-    """Scores by two models, eq. (33): that of everything, and that of labelled normals.
+    """Scores by two models, eq. (33): one of all samples, one of labelled normals alone. The paper has no such model.
 
-    The second opinion is the mean of both models' scores, the normals' counting n of n + 2 m + FEW with n of them
-    learned. How far it is followed is exponential weights on how the anomalies that became known would have ranked: not
-    on the log-loss of normals, which does not see what density the first model wrongly gives to anomalies. A weighted
-    mean of scores is the score of a geometric mean of densities, which integrates to one at most.
+    The second opinion is the mean of both models' scores; that of the normals has the weight n / (n + 2 m + FEW) after
+    n labelled normals. Exponential weights say how much the second opinion counts: it gains when known anomalies would
+    have ranked higher by it. The log-loss of normals would not do, since it does not see the density that the first
+    model gives to anomalies. A weighted mean of scores is the score of a geometric mean of densities, which integrates
+    to one at most.
+
+    needed says whether labels have more to say: not if only labelled normals are learned, nor under the profile paper.
     """
 
     def __init__(self, config: DetectorConfig, everything: DensityModel) -> None:
@@ -49,7 +52,7 @@ class Supervision:
 
     @cached_property
     def normals(self) -> DensityModel:
-        """The second model; made when it is first asked for, since most streams never see a label."""
+        """The second model, made when it is first needed: most streams never see a label."""
         normals = DensityModel(_of_normals(self._config))
         normals.nodes.prior.mean[0] = self._everything.nodes.prior.mean[0]
         normals.nodes.touch(0)
@@ -57,16 +60,19 @@ class Supervision:
 
     @property
     def active(self) -> bool:
-        """Whether there is a second model yet that has learned something."""
+        """Whether the second model exists and has learned something."""
         return "normals" in vars(self) and self.normals.n_learned > 0
 
     @property
     def newest_time(self) -> float:
-        """That of the second model; -inf without one."""
+        """The newest moment or timestamp that the second model knows; -inf without one."""
         return self.normals.newest_time if "normals" in vars(self) else -np.inf
 
     def combine(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
-        """Log densities (n,), negated scores of the scaled space, and by how much the second opinion ranks higher."""
+        """Combine both models: log densities (n,) of the scaled space, and gains (n,) from -1 to 1.
+
+        A gain is by how much the second opinion ranks a sample higher among the recent scores, as a share of them.
+        """
         log_p = self._everything.log_p(batch.log_density)
         if not self.active:
             return log_p, np.zeros(len(log_p))
@@ -76,24 +82,24 @@ class Supervision:
         return -self._mixed(first, second), gain
 
     def log_density(self, Z: FloatArray) -> FloatArray:
-        """What combine says of samples (n, m), (n,). Pure."""
+        """Give the combined log densities (n,) of scaled samples (n, m). Pure."""
         first = -self._everything.log_density(Z)
         return -(self._mixed(first, self._opinion(first, Z)) if self.active else first)
 
     def models(self) -> list[tuple[float, DensityModel]]:
-        """The models, each with how much its score counts."""
+        """The models, each with the weight of its score; the weights sum to one."""
         if not self.active:
             return [(1.0, self._everything)]
         normals = self._followed() * (1 - self._trust_in_all())
         return [(1.0 - normals, self._everything), (normals, self.normals)]
 
     def label(self, seq: int, label: int, gain: float, x: FloatArray) -> None:
-        """Learn that a sample, x (m,) as learned, is anomalous (+1), normal (-1) or of unknown kind again (0)."""
+        """Learn that a sample, x (m,) as it is learned, is anomalous (+1), normal (-1) or not labelled any more (0)."""
         self.labelled.put(seq, label, gain, x)
         self._everything.weigh_normality(self.labelled)
 
     def learn(self, sample: LearnedSample) -> int:
-        """Learn a labelled normal as the first model learned it; its number among the normals."""
+        """Learn a labelled normal in the second model, with the values of the first; its ordinal there."""
         batch = self.normals.evaluate(sample.x[None], np.array([sample.moment]))
         batch.learned, batch.spread = sample.x[None], sample.spread[None]
         ordinal = self.normals.next_ordinal
@@ -116,7 +122,7 @@ class Supervision:
         return odds / (1 + odds)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every array that a continuation needs, by name."""
+        """Give the arrays of a snapshot, by name."""
         arrays = self.labelled.state()
         if "normals" not in vars(self):
             return arrays
@@ -129,7 +135,7 @@ class Supervision:
         return arrays
 
     def check(self, arrays: Arrays) -> None:
-        """InvalidSnapshot if a state's arrays do not fit together."""
+        """Raise InvalidSnapshot if no labels could have produced this state."""
         self.labelled.check(arrays)
         normals = _of_second(arrays)
         if not normals:
@@ -147,7 +153,7 @@ class Supervision:
             raise InvalidSnapshot("its two rankings are not of the same samples")
 
     def load(self, arrays: Arrays) -> None:
-        """Take over a state."""
+        """Go on from a state that check has passed."""
         self.labelled.load(arrays)
         if self.needed:
             self._everything.weigh_normality(self.labelled)
@@ -158,12 +164,12 @@ class Supervision:
 
 
 def _of_second(arrays: Arrays) -> dict[str, NDArray[Any]]:
-    """The arrays of the second model, by the names that it knows; none if there is no such model."""
+    """The arrays of the second model, by its own names; none without one."""
     return {name.removeprefix("normals_"): array for name, array in arrays.items() if name.startswith("normals_")}
 
 
 def _of_normals(config: DetectorConfig) -> DetectorConfig:
-    """The second model: half the nodes, and the first one's clock to forget by."""
+    """The config of the second model: half the nodes, and the clock of the first."""
     return replace(
         config,
         learn_from="labelled_normal",

@@ -1,4 +1,4 @@
-"""The model as people can look at it, in the user's units."""
+"""The model for people, in the user's units: its nodes and hyperplanes, and grids of its density."""
 
 from copy import deepcopy
 from sys import float_info
@@ -18,11 +18,11 @@ LEAST_SHOWN_WEIGHT: Final = 1e-3
 
 
 def describe(model: DensityModel, scaling: Scaling | None) -> dict[str, Any]:
-    """Nodes, weights, means, covariances and hyperplanes as JSON-able values; no nodes before the scaling is known.
+    """Describe nodes, weights, means, covariances and hyperplanes as JSON-able values; without a scaling no nodes.
 
-    Where features are of other kinds, means, covariances and hyperplanes are those of their coordinates (core.kinds),
-    and each node lists the parameters of its factors, in the user's units. With degrees_of_freedom a node is a Student
-    t and its covariance the scale matrix; without, a Gaussian.
+    For features of other kinds than gaussian, means, covariances and hyperplanes are those of their coordinates
+    (core.kinds), and each node lists the parameters of its factors. A node with degrees_of_freedom is a Student t, and
+    its covariance is the scale matrix; without, it is a Gaussian.
     """
     summary: dict[str, Any] = {"n_learned": model.n_learned, "scaling": None, "nodes": [], "hyperplanes": []}
     if scaling is not None:
@@ -33,10 +33,10 @@ def describe(model: DensityModel, scaling: Scaling | None) -> dict[str, Any]:
 
 
 class DensityGrid:
-    """The marginal log density of features i and j on a grid, size by size, that holds every node of some weight.
+    """The marginal log density of features i and j on a grid of size x size points, x (size,) by y (size,).
 
-    What it needs of the model is copied: the model may learn on while the grid is computed, some points at a time.
-    Points are numbered row by row, y along the rows.
+    The grid reaches GRID_DEVIATIONS deviations round the mean of every node with a weight that shows. Points are
+    numbered row by row, y along the rows. The model is copied: it may learn on while the grid is computed in parts.
     """
 
     def __init__(self, model: DensityModel, scaling: Scaling, i: int, j: int, size: int) -> None:
@@ -58,7 +58,7 @@ class DensityGrid:
         self.x, self.y = finite(x), finite(y)
 
     def log_density(self, part: slice) -> FloatArray:
-        """Of some of the size * size points."""
+        """Compute the log density, in nats of the user's units, of a part of the size * size points."""
         row, column = np.divmod(np.arange(*part.indices(self.size**2)), self.size)
         points = np.stack([self._x[column], self._y[row]], -1)
         log_density = log_sum_exp(self._densities.log_density(points) + self._log_weights)
@@ -93,7 +93,7 @@ def _nodes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
 
 
 def _hyperplanes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
-    """Each with its unit-free normal and offset in the user's units: left where normal . x >= offset."""
+    """Each hyperplane with normal and offset in the user's units: left where normal . x >= offset."""
     tree = model.tree
     with np.errstate(over="ignore"):
         normal = finite(tree.normal / scaling.scale)
@@ -111,5 +111,5 @@ def _hyperplanes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
 
 
 def finite(values: FloatArray) -> FloatArray:
-    """JSON knows no infinity: a variance of 1e400 is shown as the largest double."""
+    """Clip values to finite doubles, since JSON has no infinity: 1e400 becomes the largest double."""
     return np.clip(values, -float_info.max, float_info.max)

@@ -1,4 +1,4 @@
-"""Why a sample has its score: what each feature adds to it, what was expected instead, and the node that is nearest."""
+"""Why a sample has its score: what each feature adds to it, which value was expected, and the nearest node."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,15 +15,16 @@ from core.views.description import finite
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What n samples owe their scores to, in columns.
+    """Why n samples have their scores, in columns; score (n,) are the scores.
 
-    contribution (n, m), in nats, is the score minus the score with this feature integrated out; missing features, NaN,
-    are integrated out of both. Correlated features share what they explain, so contributions need not sum to the score.
-    Both scores are of the scaled space: in the user's units a feature would also count the log of its unit, and bytes
-    would outweigh seconds. With one feature nothing is left, which scores 0.
+    contribution (n, m), in nats, is the score minus the score with this feature integrated out; NaN for missing ones,
+    which are integrated out of both. Correlated features share what they explain, so contributions need not sum to the
+    score. Both scores are those of the scaled space: in the user's units a feature would also count the log of its
+    unit, and bytes would outweigh seconds. With a single feature the score without it is 0.
 
-    expected (n, m) is the mean of each feature given the others, in the user's units (for kinds with a coordinate of
-    their own the value at its mean). path holds the nodes from the root down to the one of highest responsibility.
+    expected (n, m) is the mean of each feature given the others, in the user's units; for kinds with a coordinate of
+    their own, the value at the mean coordinate. path lists the nodes from the root to the one of highest
+    responsibility.
     """
 
     score: FloatArray
@@ -33,12 +34,12 @@ class Explanation:
 
     @classmethod
     def empty(cls, n_features: int) -> "Explanation":
-        """An explanation of no samples."""
+        """Explain no samples."""
         return cls(np.zeros(0), np.zeros((0, n_features)), np.zeros((0, n_features)), [])
 
     @staticmethod
     def concatenate(parts: "list[Explanation]") -> "Explanation":
-        """Several explanations as one."""
+        """Join several explanations."""
         score, contribution, expected = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("score", "contribution", "expected")
         )
@@ -48,9 +49,9 @@ class Explanation:
 def explanation_of(
     models: Sequence[tuple[float, DensityModel]], scaling: Scaling, Z: FloatArray, score: FloatArray
 ) -> Explanation:
-    """Explain the scores (n,) of scaled samples Z (n, m), the mean by these shares of what the models say. Pure.
+    """Explain the scores (n,) of scaled samples Z (n, m), which are means of the models' scores by these shares. Pure.
 
-    Contributions and expectations are means by the same shares; the path is in the first model's tree.
+    Contributions and expected values are means by the same shares; the path is that of the first model's tree.
     """
     views = [(share, _view(model, Z)) for share, model in models if share > 0]
     contribution = sum((share * view.contribution for share, view in views), np.zeros(Z.shape))

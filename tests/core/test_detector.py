@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from core import Detector, DetectorConfig, InvalidObservation, NotReady
-from core.records import LEARNED, NOT_LEARNED, RETRACTED
+from core.records.layout import LEARNED, NOT_LEARNED, RETRACTED
 from tests.core.samples import clusters, detector
 
 LABELS: dict[bool | None, int] = {None: 0, False: -1, True: 1}

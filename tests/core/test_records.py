@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from core import InvalidSnapshot
-from core.records import LEARNED, MAGIC, NOT_LEARNED, Records, row_type
+from core.records import Records
+from core.records.layout import LEARNED, MAGIC, NOT_LEARNED, row_type
 from tests.core.samples import clusters, detector
 
 

@@ -1,0 +1,117 @@
+"""Records as bytes: the fields of a row, the header before the rows, and the values that they can hold.
+
+Bytes: MAGIC, VERSION and three widths (the features of x, the bytes of left, the features of learned and of spread), 2
+bytes each, little-endian; then the rows; then 8 bytes of BLAKE2b over everything before.
+"""
+
+from functools import cache
+from struct import Struct
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InvalidSnapshot
+from core.snapshot import DIGEST_BYTES, digest
+
+MAGIC: Final = b"ITANrows"
+VERSION: Final = 2
+_HEADER: Final = Struct("<8sHHHH")
+NOT_LEARNED: Final = 0
+LEARNED: Final = 1
+RETRACTED: Final = 2
+"""Values of status."""
+
+
+@cache
+def row_type(n_features: int, side_bytes: int, altered: int) -> np.dtype[Any]:
+    """One record: the sample, its score and decision, its label, and how it was learned.
+
+    level is the level that the decision rule measured the score from, gain how much higher the second model ranked it.
+    ordinal and normal_ordinal count it among the learned samples and among the labelled normals. left has one bit a
+    node, for trees that grow by 2-means. learned and spread (n_features wide, or 0) hold what entered the statistics
+    if that is not the scaled sample itself; otherwise learned is NaN.
+    """
+    return np.dtype(
+        [
+            ("seq", "<i8"),
+            ("x", "<f8", (n_features,)),
+            ("score", "<f8"),
+            ("threshold", "<f8"),
+            ("is_anomaly", "?"),
+            ("ready", "?"),
+            ("label", "i1"),
+            ("status", "i1"),
+            ("level", "<f8"),
+            ("gain", "<f8"),
+            ("ordinal", "<i8"),
+            ("normal_ordinal", "<i8"),
+            ("time", "<f8"),
+            ("left", "u1", (side_bytes,)),
+            ("learned", "<f8", (altered,)),
+            ("spread", "<f8", (altered,)),
+        ]
+    )
+
+
+@cache
+def blank_row(kind: np.dtype[Any]) -> NDArray[Any]:
+    """A row (1,) that says nothing yet."""
+    row = np.zeros(1, kind)
+    for name in ("score", "threshold", "learned", "time"):
+        row[name] = np.nan
+    return row
+
+
+def copy_rows(source: NDArray[Any], target: NDArray[Any]) -> None:
+    """Overwrite rows (n,) by others (n,), which may be narrower."""
+    for name in source.dtype.names or ():
+        if source[name].ndim == 1:
+            target[name] = source[name]
+        else:
+            target[name][:, : source[name].shape[1]] = source[name]
+
+
+def pack(rows: NDArray[Any]) -> bytes:
+    """Header, rows and checksum."""
+    widths = (rows.dtype[name].shape[0] for name in ("x", "left", "learned"))
+    body = _HEADER.pack(MAGIC, VERSION, *widths) + rows.tobytes()
+    return body + digest(body)
+
+
+def unpack(blob: bytes) -> tuple[np.dtype[Any], bytes]:
+    """The type of the rows and their bytes. Raises InvalidSnapshot for bytes that pack did not write."""
+    if not blob.startswith(MAGIC) or len(blob) < _HEADER.size + DIGEST_BYTES:
+        raise InvalidSnapshot("it does not begin with the mark of records")
+    body, checksum = blob[:-DIGEST_BYTES], blob[-DIGEST_BYTES:]
+    if digest(body) != checksum:
+        raise InvalidSnapshot("its checksum does not match: it is damaged or cut short")
+    _, version, *widths = _HEADER.unpack_from(body)
+    if version != VERSION:
+        raise InvalidSnapshot(f"its version is {version}; this program reads version {VERSION}")
+    kind = row_type(*widths)
+    if (len(body) - _HEADER.size) % kind.itemsize:
+        raise InvalidSnapshot("its rows do not fit their layout")
+    return kind, body[_HEADER.size :]
+
+
+def read_rows(kind: np.dtype[Any], body: bytes) -> NDArray[Any]:
+    """Rows (n,) of unpacked bytes. Raises InvalidSnapshot if check_rows does."""
+    rows = np.frombuffer(body, kind).copy()
+    check_rows(rows)
+    return rows
+
+
+def check_rows(rows: NDArray[Any]) -> None:
+    """Raise InvalidSnapshot for values that no detector writes."""
+    codes = [
+        (rows["label"] >= -1) & (rows["label"] <= 1),
+        (rows["status"] >= NOT_LEARNED) & (rows["status"] <= RETRACTED),
+    ]
+    flags = [rows[name].view(np.uint8) <= 1 for name in ("is_anomaly", "ready")]
+    numbers = [
+        ~np.isinf(rows[name]) for name in ("x", "score", "threshold", "level", "gain", "time", "learned", "spread")
+    ]
+    numbers += [~np.isnan(rows[name]) for name in ("level", "gain")]
+    if not all(fits.all() for fits in (*codes, *flags, *numbers)):
+        raise InvalidSnapshot("its rows hold a value that no detector writes")
