@@ -1,4 +1,4 @@
-"""Records: indexing, joining receipts of different widths, and the way through bytes."""
+"""Records: indexing, joining some of different widths, and the way through bytes."""
 
 from hashlib import blake2b
 
@@ -18,7 +18,7 @@ def observed(n: int = 200, *, missing: float = 0.1, **fields) -> Records:
 
 
 def same(a: Records, b: Records) -> bool:
-    """Equal in what they say, whatever the width of their receipts."""
+    """Equal in what they say, whatever their width."""
     wide = [Records.concatenate([r], 1024) for r in (a, b)]
     return wide[0].rows.tobytes() == wide[1].rows.tobytes()
 
@@ -81,7 +81,7 @@ def test_a_sliced_or_reordered_view_has_the_bytes_of_its_rows():
     assert same(Records.from_bytes(chosen.to_bytes()), records[np.arange(198, -1, -3)])
 
 
-def test_receipts_of_different_widths_are_joined():
+def test_records_of_different_widths_are_joined():
     records = observed(missing=0.0, **PAPER)
     parts = [records[i].compact() for i in range(200)]
     assert len({p.rows.dtype.itemsize for p in parts}) > 1
@@ -92,7 +92,7 @@ def test_receipts_of_different_widths_are_joined():
 
 
 @pytest.mark.parametrize("fields", [{}, PAPER], ids=["default", "paper"])
-def test_narrow_receipts_take_labels_as_wide_ones_do(fields):
+def test_narrow_records_take_labels_as_wide_ones_do(fields):
     X = clusters(300, 2, missing=0.1)
     one, other = detector(2, **fields), detector(2, **fields)
     records = one.observe(X).records
@@ -125,7 +125,7 @@ def with_layout(records: Records, place: int, width: int) -> bytes:
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize("width", [0, 7, 999, 2**16 - 1])
 def test_a_layout_that_does_not_fit_is_refused(place, width):
-    """Version, features, receipt and altered widths."""
+    """Version, and the widths of x, left and learned."""
     records = observed(40, **PAPER)[:3]
     assert records.rows.dtype["left"].shape[0] not in (0, 7)
     with pytest.raises(InvalidSnapshot):
