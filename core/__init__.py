@@ -6,13 +6,13 @@ estimate; threshold, the decision; feedback, what labels say beyond it; views, t
 """
 
 from core.config import MAX_FEATURES, DetectorConfig, Feature
+from core.config.schema import AFFINE_SCHEMA, FEATURE_SCHEMA, config_schema
 from core.detector import Detector
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, ItanError, NotReady, shown
 from core.feedback.costs import Costs
 from core.kinds import KINDS
 from core.records import Records
 from core.results import Feedback, Observation
-from core.schema import AFFINE_SCHEMA, FEATURE_SCHEMA, config_schema
 from core.snapshot import decode_snapshot, encode_snapshot, readable_metas
 from core.trial import try_out
 from core.views.explanation import Explanation

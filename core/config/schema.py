@@ -3,8 +3,10 @@
 from dataclasses import fields
 from typing import Any, Final
 
-from core.checks import Flag, Number, OneOf, Whole
-from core.config import (
+from core.config.checks import Flag, Number, OneOf, Whole
+from core.config.config import DetectorConfig
+from core.config.profiles import PROFILES
+from core.config.ranges import (
     CHECKS,
     DENSITY,
     HALF_LIFE,
@@ -14,10 +16,8 @@ from core.config import (
     N_FEATURES,
     NAME,
     PROFILE,
-    PROFILES,
     SCALE,
     THRESHOLD_VALUE,
-    DetectorConfig,
 )
 
 FEATURE_SCHEMA: Final[dict[str, Any]] = {

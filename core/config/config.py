@@ -4,78 +4,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
-from core.checks import Flag, Name, Number, OneOf, Whole
+from core.config.profiles import PROFILES
+from core.config.ranges import CHECKS, HALF_LIFE, N_FEATURES, PROFILE, THRESHOLD_VALUE, affine_scaling, feature_list
+from core.config.values import AffineScaling, Feature
 from core.errors import InvalidConfig
-from core.kinds import KINDS
 
-MAX_FEATURES: Final = 256
-MAX_NAME_LENGTH: Final = 128
 DIAGONAL_ABOVE: Final = 64
 """With more features the default family is diagonal. Chosen by hand: a full covariance has m (m + 1) / 2 numbers."""
-
-N_FEATURES: Final = Whole(1, MAX_FEATURES)
-NAME: Final = Name(MAX_NAME_LENGTH)
-KIND: Final = OneOf(*KINDS)
-LOCATION: Final = Number(-1e300, 1e300)
-SCALE: Final = Number(1e-150, 1e150)
-DENSITY: Final = Number(0.0, 1e6, above=True)
-THRESHOLD_VALUE: Final = Number(-1e300, 1e300)
-HALF_LIFE: Final = Number(1.0, 1e12)
-
 _FROM_PROFILE: Final[Any] = None
-PROFILES: Final[dict[str, dict[str, Any]]] = {
-    "default": {
-        "learn_from": "all",
-        "scaling": "auto",
-        "mixture": "tree",
-        "split": "evidence",
-        "beta": 1.2,
-        "xi": 0.2,
-        "prior_count": 1.0,
-        "round_growth": 0.01,
-        "max_round": 512,
-        "max_nodes": 127,
-        "threshold": "weighted",
-    },
-    "paper": {
-        "learn_from": "labelled_normal",
-        "scaling": "none",
-        "mixture": "eg",
-        "split": "scheduled",
-        "beta": 2.0,
-        "xi": 0.8,
-        "prior_count": 0.1,
-        "round_growth": 0.0,
-        "max_round": 256,
-        "max_nodes": 1023,
-        "threshold": "ogd",
-    },
-}
-PROFILE: Final = OneOf(*PROFILES)
-
-
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """A named feature and its kind, one of core.kinds.KINDS."""
-
-    name: str
-    kind: str = "gaussian"
-
-
-@dataclass(frozen=True, slots=True)
-class AffineScaling:
-    """A scaling by the user, one number a feature: (u - location) / scale of the coordinate u, x itself if gaussian."""
-
-    location: tuple[float, ...]
-    scale: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DetectorConfig:
     """The settings of a detector; a field that is left out takes its value from the profile.
 
-    core.schema.TEXTS says what each field means, CHECKS its range. cost_false_negative and cost_false_positive are the
-    paper's C_1 and C_-1, beta and xi those of Alg. 2, threshold_range G of Alg. 3, as densities of the scaled space.
+    core.config.schema.TEXTS says what each field means, core.config.ranges.CHECKS its range. cost_false_negative and
+    cost_false_positive are the paper's C_1 and C_-1, beta and xi those of Alg. 2, threshold_range G of Alg. 3, as
+    densities of the scaled space.
+
     Raises InvalidConfig, with field, value and limit, for a value out of its range or one that does not fit another.
 
     >>> DetectorConfig(n_features=2).mixture, DetectorConfig(n_features=2, profile="paper").mixture
@@ -132,7 +78,7 @@ class DetectorConfig:
 
     def _settle_features(self) -> None:
         if self.features is not None:
-            self._settle("features", _features)
+            self._settle("features", feature_list)
             assert self.features is not None
             if self.n_features is not None and self.n_features != len(self.features):
                 raise InvalidConfig("n_features", self.n_features, f"{len(self.features)}, the number of features")
@@ -152,7 +98,7 @@ class DetectorConfig:
 
     def _settle_scaling(self) -> None:
         if self.scaling not in ("auto", "none"):
-            object.__setattr__(self, "scaling", _affine(self.scaling, self.kinds))
+            object.__setattr__(self, "scaling", affine_scaling(self.scaling, self.kinds))
         if self.scaling == "auto" and self.warmup < 2:
             raise InvalidConfig("warmup", self.warmup, "at least 2 when scaling is 'auto'")
         if self.scaling != "auto" and self.warmup != 0:
@@ -201,80 +147,3 @@ class DetectorConfig:
         if isinstance(self.scaling, AffineScaling):
             plain["scaling"] = {k: list(v) for k, v in asdict(self.scaling).items()}
         return plain
-
-
-def _scaling(field: str, value: Any) -> Any:
-    if isinstance(value, AffineScaling | Mapping) or value in ("auto", "none"):
-        return value
-    raise InvalidConfig(field, value, "'auto', 'none' or {location, scale}")
-
-
-def _affine(value: Any, kinds: tuple[str, ...]) -> AffineScaling:
-    if isinstance(value, AffineScaling):
-        value = asdict(value)
-    if set(value) != {"location", "scale"}:
-        raise InvalidConfig("scaling", dict(value), "'auto', 'none' or {location, scale}")
-    location = _row("scaling.location", value["location"], len(kinds), LOCATION)
-    scale = _row("scaling.scale", value["scale"], len(kinds), SCALE)
-    for i, kind in enumerate(kinds):
-        if location[i] != 0 and not KINDS[kind].located:
-            raise InvalidConfig(f"scaling.location[{i}]", location[i], f"0 for a feature of kind {kind}")
-        if scale[i] != 1 and not KINDS[kind].scaled:
-            raise InvalidConfig(f"scaling.scale[{i}]", scale[i], f"1 for a feature of kind {kind}")
-    return AffineScaling(location, scale)
-
-
-def _row(field: str, value: Any, length: int, check: Callable[[str, Any], float]) -> tuple[float, ...]:
-    if not isinstance(value, list | tuple) or len(value) != length:
-        raise InvalidConfig(field, value, f"a list of {length} numbers, one a feature")
-    return tuple(check(f"{field}[{i}]", v) for i, v in enumerate(value))
-
-
-def _range(field: str, value: Any) -> tuple[float, float]:
-    low, high = _row(field, value, 2, DENSITY)
-    if not low < high:
-        raise InvalidConfig(field, value, "two densities, the lower one first")
-    return low, high
-
-
-def _features(field: str, value: Any) -> tuple[Feature, ...]:
-    if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_FEATURES:
-        raise InvalidConfig(field, value, f"a list of 1 to {MAX_FEATURES} features")
-    features = tuple(_feature(f"{field}[{i}]", v) for i, v in enumerate(value))
-    names = [f.name for f in features]
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise InvalidConfig(f"{field}[{i}].name", name, "different from the names before it")
-    return features
-
-
-def _feature(field: str, value: Any) -> Feature:
-    if isinstance(value, Feature):
-        value = asdict(value)
-    if not isinstance(value, Mapping) or "name" not in value or not set(value) <= {"name", "kind"}:
-        raise InvalidConfig(field, value, "an object with name and, if wanted, kind")
-    kind = KIND(f"{field}.kind", value.get("kind", "gaussian"))
-    return Feature(NAME(f"{field}.name", value["name"]), kind)
-
-
-CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
-    "learn_from": OneOf("all", "decided_normal", "labelled_normal"),
-    "scaling": _scaling,
-    "warmup": Whole(0, 4096),
-    "family": OneOf("gaussian", "gaussian_diagonal"),
-    "mixture": OneOf("tree", "soft_bayes", "eg"),
-    "split": OneOf("evidence", "scheduled", "both"),
-    "beta": Number(1.05, 1000.0),
-    "xi": Number(0.01, 0.99),
-    "prior_count": Number(1e-3, 1e3),
-    "round_growth": Number(0.0, 1.0),
-    "max_round": Whole(1, 1024),
-    "max_nodes": Whole(1, 1023),
-    "threshold": OneOf("weighted", "hindsight", "ogd", "fixed"),
-    "threshold_range": _range,
-    "cost_false_negative": Number(1e-6, 1e6),
-    "cost_false_positive": Number(1e-6, 1e6),
-    "expected_anomaly_rate": Number(1e-6, 0.5),
-    "labels_trusted": Flag(),
-    "drift_relative": Flag(),
-}

@@ -1,4 +1,7 @@
-"""What a field of the config may hold: each check judges a value, and says as a JSON Schema what it lets pass."""
+"""The kinds of range that a field may have: each checks a value, and describes itself as a JSON Schema.
+
+A check returns the value, or raises InvalidConfig with field, value and limit.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +22,7 @@ class OneOf:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """What passes."""
+        """The range as a JSON Schema."""
         return {"type": "string", "enum": list(self.allowed)}
 
 
@@ -37,7 +40,7 @@ class Whole:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """What passes."""
+        """The range as a JSON Schema."""
         return {"type": "integer", "minimum": self.low, "maximum": self.high}
 
 
@@ -58,7 +61,7 @@ class Number:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """What passes."""
+        """The range as a JSON Schema."""
         return {"type": "number", "exclusiveMinimum" if self.above else "minimum": self.low, "maximum": self.high}
 
 
@@ -72,7 +75,7 @@ class Flag:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """What passes."""
+        """The range as a JSON Schema."""
         return {"type": "boolean"}
 
 
@@ -89,5 +92,5 @@ class Name:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """What passes."""
+        """The range as a JSON Schema."""
         return {"type": "string", "minLength": 1, "maxLength": self.longest, "description": "printable characters"}

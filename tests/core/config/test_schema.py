@@ -7,8 +7,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from core import DetectorConfig, InvalidConfig
-from core.config import PROFILES
-from core.schema import TEXTS, config_schema
+from core.config.profiles import PROFILES
+from core.config.schema import TEXTS, config_schema
 
 SCHEMA = config_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
