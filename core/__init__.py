@@ -1,8 +1,20 @@
-"""The ITAN algorithm: a tree of subspaces, a density per node, their mixture, and a threshold moved by labels.
+"""The ITAN algorithm: a tree of subspaces, a density per node, their mixture, and a threshold that labels move.
 
-What stands here is all that a service needs; core.sizes says beforehand how much a detector takes. Read on in this
-order: detector, the face; engine, the path of a sample and of a label; families, tree, mixture and density, the density
-estimate; threshold, the decision; feedback, what labels say beyond it; views, the model for people.
+A service needs what is named here, and core.sizes, which says beforehand how much a detector takes. From the top down:
+
+detector   the face: samples and labels in, scores and decisions out
+engine     the state, and the path of a sample and of a label over it
+views      the model for people: description, density grids, explanations
+feedback   what labels do beyond the threshold, and what decisions cost
+records    of each sample what a later label needs to know
+threshold  from score to decision (Alg. 3)
+density    p(x), learned round by round
+growth     how the tree grows (Alg. 2)
+mixture    the nodes and their weights
+tree       the nested subspaces
+families   the density of a node (Alg. 1)
+scaling    from the user's units to the space of the densities
+config     the settings
 """
 
 from core.config import MAX_FEATURES, DetectorConfig, Feature

@@ -20,8 +20,8 @@ from core.threshold.recent_scores import WINDOW
 NUMBER_BYTES: Final = 8
 HEADER_BYTES: Final = 8_000
 """Names, types and shapes of all arrays in a snapshot."""
-THRESHOLD_NUMBERS: Final = WINDOW + 4 * LABELLED_SCORES
-COST_NUMBERS: Final = 4 * (MAX_BINS + 1)
+COST_NUMBERS: Final = 4 * MAX_BINS + 6
+"""Ends and counts of the bins, confusion counts, decisions."""
 NODE_NUMBERS: Final = 16
 """Counts, links and weights of a node."""
 FLOAT_OBJECT_BYTES: Final = 32
@@ -59,7 +59,7 @@ def _models(config: DetectorConfig) -> list[int]:
 def _snapshot_bytes(config: DetectorConfig, models: list[int]) -> int:
     """The bytes of the state: the models, the warm-up, the scores and labels."""
     numbers = sum(_model_numbers(config, nodes) for nodes in models) + 2 * config.n_features
-    numbers += THRESHOLD_NUMBERS + COST_NUMBERS
+    numbers += _threshold_numbers(config) + COST_NUMBERS
     if len(models) > 1:
         numbers += LABELLED_SAMPLES * (config.n_features + 3) + 2 * WINDOW
     header = HEADER_BYTES + len(json.dumps(config.to_dict()))
@@ -84,7 +84,12 @@ def _made_again_bytes(config: DetectorConfig, nodes: int) -> int:
     factors = NUMBER_BYTES * nodes * (8 * matrix + 8 * m + 2 * Layout(config.kinds).width + NODE_NUMBERS)
     relations = nodes * (nodes + LABELLED_SAMPLES) + NUMBER_BYTES * nodes * (nodes + 1) // 2
     pending = _round_samples(config) * NUMBER_BYTES * (3 * m + nodes + 2)
-    return factors + relations + pending + ARRAYS_BYTES + 2 * FLOAT_OBJECT_BYTES * THRESHOLD_NUMBERS
+    return factors + relations + pending + ARRAYS_BYTES + 2 * FLOAT_OBJECT_BYTES * _threshold_numbers(config)
+
+
+def _threshold_numbers(config: DetectorConfig) -> int:
+    """What a decision rule keeps: recent scores, those that the level comes from, and the labelled ones."""
+    return (2 if config.drift_relative else 1) * WINDOW + 4 * LABELLED_SCORES
 
 
 def _recent_samples(config: DetectorConfig, nodes: int) -> int:
