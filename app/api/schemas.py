@@ -35,7 +35,7 @@ SampleRows = Annotated[list[ArraySample | NamedSample], Meta(min_length=1)]
 
 
 class ObserveBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Samples as arrays or as objects of named values, null = missing; ids and timestamps are one a sample."""
+    """Samples as arrays or objects of named values, null = missing; ids and timestamps have one entry a sample."""
 
     samples: SampleRows
     ids: Annotated[list[ClientId | None], Meta(min_length=1)] | UnsetType = UNSET
@@ -96,7 +96,7 @@ class FeedbackBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Costs(msgspec.Struct, kw_only=True):
-    """How the decisions fare by the labels so far."""
+    """How good the decisions were, by the labels so far."""
 
     labels: int
     true_alarms: int
@@ -119,7 +119,7 @@ class Costs(msgspec.Struct, kw_only=True):
 
 
 class FeedbackAnswer(Costs, kw_only=True):
-    """What became of each label, in columns, and how the stream stands after them."""
+    """The outcome of each label, in columns, and the state of the stream after them."""
 
     stream: str
     dry_run: bool
@@ -166,7 +166,7 @@ class Node(msgspec.Struct):
 
 
 class Hyperplane(msgspec.Struct):
-    """A cut of a node in two: left where normal . x >= offset."""
+    """The split of a node: left where normal . x >= offset."""
 
     node: int
     normal: list[float]
@@ -176,7 +176,7 @@ class Hyperplane(msgspec.Struct):
 
 
 class Scaling(msgspec.Struct):
-    """What samples are scaled by: (x - location) / scale."""
+    """The scaling of samples: (x - location) / scale."""
 
     location: list[float]
     scale: list[float]
@@ -219,7 +219,7 @@ class Storage(msgspec.Struct):
 
 
 class StreamDescription(msgspec.Struct):
-    """How a stream is configured and how it stands."""
+    """The config and the state of a stream."""
 
     stream: str
     config: StreamConfig
@@ -240,9 +240,9 @@ class StreamDescription(msgspec.Struct):
 
 
 class Columns(msgspec.Struct, omit_defaults=True):
-    """Samples in columns; score and threshold are null before the stream is ready, label where there is none.
+    """Samples in columns; score and threshold are null before the stream is ready; label is null if there is none.
 
-    time, in epoch seconds, is the sample's timestamp, or where it came without one that of its arrival.
+    time, in epoch seconds, is the sample's timestamp, or the time of its arrival if it had none.
     """
 
     stream: str
@@ -259,7 +259,7 @@ class History(Columns, kw_only=True):
     """The samples of a range, thinned so that each stretch keeps its lowest and its highest score."""
 
     features: list[str] | UnsetType = UNSET
-    values: Annotated[list[ArraySample], Meta(description="a row a sample")] | UnsetType = UNSET
+    values: Annotated[list[ArraySample], Meta(description="one row for each sample")] | UnsetType = UNSET
     oldest_seq: Annotated[int, Meta(description="the oldest sample that the log holds")]
     newest_seq: int
     position: Annotated[str, Meta(description="where the log ended; /events after this position gives what came later")]
@@ -271,7 +271,7 @@ class History(Columns, kw_only=True):
 
 
 class Logged(msgspec.Struct):
-    """One sample, and what was said of it."""
+    """One sample, and the answer to it."""
 
     seq: int
     id: str | None
@@ -284,7 +284,7 @@ class Logged(msgspec.Struct):
 
 
 class ReviewQueue(msgspec.Struct):
-    """Samples without a label that were flagged or nearly so, those nearest to their threshold first."""
+    """Samples without a label that were flagged, or nearly, the nearest to their threshold first."""
 
     stream: str
     samples: list[Logged]
@@ -292,7 +292,7 @@ class ReviewQueue(msgspec.Struct):
 
 
 class Sample(Logged):
-    """One sample, and what the present model makes of it (null before the stream is ready)."""
+    """One sample, and what the present model says of it (null before the stream is ready)."""
 
     stream: str
     score_now: float | None
@@ -307,7 +307,7 @@ class Sample(Logged):
 
 
 class StreamEstimate(msgspec.Struct):
-    """What a stream takes at most once all that its config bounds is full; client ids come on top of the log."""
+    """The most that a stream takes, once everything that its config bounds is full; client ids add to the log."""
 
     memory_bytes: int
     snapshot_bytes: int
@@ -329,7 +329,7 @@ class SignInBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class GrantAnswer(msgspec.Struct):
-    """What may be done on which streams: one id, or a prefix and *."""
+    """The allowed scopes, and the streams: one id, or a prefix and *."""
 
     scopes: list[str]
     streams: str
@@ -347,7 +347,7 @@ class SessionAnswer(msgspec.Struct):
 
 
 class Health(msgspec.Struct):
-    """How the process and its store are."""
+    """The state of the process and its store."""
 
     status: str
     store: str | None = None
