@@ -47,6 +47,11 @@ class KeptBytes:
         figure.size_bytes += size_bytes
         figure.came_bytes += size_bytes
 
+    @property
+    def is_measuring(self) -> bool:
+        """Tell whether a measurement is under way."""
+        return any(figure.measuring is not None for figure in self._figures.values())
+
     async def stop(self) -> None:
         """Stop measuring."""
         tasks = [figure.measuring for figure in self._figures.values() if figure.measuring is not None]

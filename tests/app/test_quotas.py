@@ -20,7 +20,7 @@ from app.security.grants import digest_of
 from app.security.quotas import wait_seconds
 from app.storage import StoreUnavailable, StreamNotFound
 from app.storage.memory import MemoryStore
-from tests.app.harness import NOW, DisturbedStore, FakeClock, Service, blobs, raising
+from tests.app.harness import NOW, DisturbedStore, FakeClock, Service, blobs, raising, until
 from tests.app.watcher import Watcher
 from tests.effort import tries
 
@@ -287,8 +287,7 @@ async def kept(service: Service, stream: str = "ci-1") -> int:
 
 async def measured(service: Service) -> None:
     """Wait for the end of the measuring under way."""
-    if task := service.app.state.service.kept._figures["ci-*"].measuring:
-        await task
+    await until(lambda: not service.app.state.service.kept.is_measuring)
 
 
 async def test_a_key_keeps_so_many_bytes(running, clock):
@@ -336,7 +335,6 @@ async def test_what_is_there_at_the_start_is_measured_before_anything_is_kept(ru
 async def test_measuring_takes_a_small_part_of_the_time_and_no_fault_of_the_store_stops_it(running, clock):
     store = DisturbedStore(MemoryStore())
     async with running(store=store, bytes=10_000) as service:
-        figures = service.app.state.service.kept._figures
 
         async def slow() -> None:
             clock.advance(3)
@@ -346,12 +344,13 @@ async def test_measuring_takes_a_small_part_of_the_time_and_no_fault_of_the_stor
         clock.advance(301)
         await service.accepted(**observing(1))
         await measured(service)
-        assert figures["ci-*"].due - clock.monotonic() == pytest.approx(600)  # of two names, one there
+        answer = await service.http.request(**rest(observing(900)))
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "600")  # of two names, one there
         clock.advance(601)
         store.before["streams"] = raising(StoreUnavailable("down"))
         await service.accepted(**observing(1))
         await measured(service)
-        assert figures["ci-*"].size_bytes > 0
+        assert (await service.http.request(**rest(observing(900)))).json()["value"] > 0
 
 
 async def test_what_comes_while_it_is_measured_counts(running, clock):
@@ -367,7 +366,7 @@ async def test_what_comes_while_it_is_measured_counts(running, clock):
         go_on.set()
         store.before["size"] = raising(StreamNotFound("gone"))
         await measured(service)
-        assert service.app.state.service.kept._figures["ci-*"].size_bytes > 0.9 * before
+        assert (await service.http.request(**rest(observing(3_000)))).json()["value"] > 0.9 * before
 
 
 # watchers

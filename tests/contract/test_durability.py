@@ -50,7 +50,7 @@ async def test_sqlite_is_synchronous_as_promised(tmp_path, durability, level):
     def read(connection: sqlite3.Connection) -> int:
         return connection.execute("PRAGMA synchronous").fetchone()[0]
 
-    assert await store._writer.run(read) == level
+    assert await store.writer.run(read) == level
     await store.close()
 
 

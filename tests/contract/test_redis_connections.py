@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.storage import Entry, Position, Snapshot, StoreUnavailable, open_store
+from app.storage.redis.urls import servers_of
 from tests.servers import RedisServer, find_free_port, find_redis, find_valkey
 
 START = Snapshot(Position(0, 0), b"start")
@@ -57,12 +58,20 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     server.kill()
 
 
+async def close_connections(url: str) -> None:
+    """Close all connections to the server but the one that does it."""
+    servers = servers_of(url)
+    await servers.open()
+    await servers.ask("CLIENT", "KILL", "TYPE", "normal")
+    await servers.close()
+
+
 async def test_a_stream_is_kept_and_goes_on_when_the_connections_are_closed(url: str):
     store = open_store(url)
     await store.open()
     assert await store.create("s", START)
     await store.append("s", Position(0, 0), one(1))
-    await store._servers.ask("CLIENT", "KILL", "TYPE", "normal")
+    await close_connections(url)
     await store.append("s", Position(1, 0), one(2))
     assert await store.load("s") == (START, Position(2, 0))
     assert await store.entries("s", Position(0, 0), 9) == [one(1), one(2)]

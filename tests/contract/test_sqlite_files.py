@@ -160,7 +160,7 @@ async def test_a_file_that_is_changed_while_it_is_written_is_not_acknowledged(st
         path.rename(path.with_name("old.db"))
 
     with pytest.raises(StoreUnavailable, match="was removed"):
-        await store._writer.run(write)
+        await store.writer.run(write)
 
 
 async def test_a_file_that_comes_back_is_used_again(store, path):

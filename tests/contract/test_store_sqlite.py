@@ -105,7 +105,7 @@ async def test_a_lock_held_from_outside_is_unavailable_then_over(sqlite_store, p
 
 
 async def set_pragma(store: SqliteStore, pragma: str) -> None:
-    await store._writer.run(lambda connection: connection.execute(f"PRAGMA {pragma}").fetchall())
+    await store.writer.run(lambda connection: connection.execute(f"PRAGMA {pragma}").fetchall())
 
 
 async def test_a_read_only_file_is_unavailable_then_over(sqlite_store):
@@ -119,7 +119,7 @@ async def test_a_read_only_file_is_unavailable_then_over(sqlite_store):
         with pytest.raises(StoreUnavailable, match="readonly"):
             await write
     assert await load_all(sqlite_store) == ((START, Position(0, 0)), [], StreamSize(0, 0, 5))
-    sqlite_store._writer._begin = "BEGIN"  # what only sets a pragma need not write
+    sqlite_store.writer.begin = "BEGIN"  # what only sets a pragma need not write
     await set_pragma(sqlite_store, "query_only = OFF")
     await sqlite_store.append("s", Position(0, 0), one(1))
 
@@ -179,7 +179,7 @@ def write_and_fail(connection):
 
 async def test_a_bug_in_one_operation_reaches_its_caller_alone(sqlite_store):
     outcomes = await asyncio.gather(
-        sqlite_store._writer.run(write_and_fail),
+        sqlite_store.writer.run(write_and_fail),
         sqlite_store.append("s", Position(0, 0), one(1)),
         return_exceptions=True,
     )

@@ -34,7 +34,7 @@ def test_schemes(url, kind):
 def test_three_slashes_are_relative_four_absolute(url, path):
     store = open_store(url)
     assert isinstance(store, SqliteStore)
-    assert store._path == Path(path)
+    assert store.path == Path(path)
 
 
 @pytest.mark.parametrize(

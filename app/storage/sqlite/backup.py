@@ -32,7 +32,7 @@ class BackupReader(SqliteReader):
         try:
             damage = await self._reader.run(find_damage)
             if damage:
-                raise StoreCorrupt(None, f"{self._path} is damaged: {damage}")
+                raise StoreCorrupt(None, f"{self.path} is damaged: {damage}")
         except BaseException:
             await self.close()
             raise

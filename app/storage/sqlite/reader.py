@@ -27,7 +27,7 @@ class SqliteReader:
     mode = "ro"
 
     def __init__(self, path: Path, busy_seconds: float = 1.0) -> None:
-        self._path, self._busy_seconds = path, busy_seconds
+        self.path, self._busy_seconds = path, busy_seconds
         self._reader = SqliteWorker(self._connect_reader, "BEGIN")
 
     async def open(self) -> None:
@@ -41,7 +41,7 @@ class SqliteReader:
 
     def exists(self) -> bool:
         """Tell whether there is a file."""
-        return self._path.exists()
+        return self.path.exists()
 
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head."""
@@ -86,15 +86,15 @@ class SqliteReader:
 
     def _resolve(self) -> Path:
         """Follow all links: SQLite keeps its other files beside the real file."""
-        self._path = Path(os.path.realpath(self._path))
-        return self._path
+        self.path = Path(os.path.realpath(self.path))
+        return self.path
 
     def _connect(self, mode: str) -> sqlite3.Connection:
-        name = f"file:{quote(str(self._path))}?mode={mode}"
+        name = f"file:{quote(str(self.path))}?mode={mode}"
         try:
             return sqlite3.connect(name, timeout=self._busy_seconds, isolation_level=None, uri=True)
         except sqlite3.OperationalError as error:
-            raise StoreUnavailable(f"SQLite: {error}: {self._path}", cause_of(error)) from error
+            raise StoreUnavailable(f"SQLite: {error}: {self.path}", cause_of(error)) from error
 
     def _connect_reader(self) -> sqlite3.Connection:
         """Connect read-only: closing the connection then leaves the files as they are."""

@@ -45,15 +45,15 @@ class SqliteStore(SqliteReader):
         self.write_refusals = WriteRefusals()
         self._lock: FileLock | None = None
         self._checking: asyncio.Task[None] | None = None
-        self._writer = SqliteWorker(self._connect_writer, "BEGIN IMMEDIATE")
+        self.writer = SqliteWorker(self._connect_writer, "BEGIN IMMEDIATE")
 
     async def open(self) -> None:
         """Lock the file, create or check its tables, and finish the deletions of an earlier process."""
         self._lock = FileLock(self._resolve())
         self._lock.acquire()
         try:
-            wal.refuse_mismatch(self._path)
-            await self._writer.start()
+            wal.refuse_mismatch(self.path)
+            await self.writer.start()
             await self._begin()
             await self._reader.start()
             self._checking = asyncio.create_task(self._check_files())
@@ -63,7 +63,7 @@ class SqliteStore(SqliteReader):
 
     async def _begin(self) -> None:
         try:
-            await self._writer.run(_touch)
+            await self.writer.run(_touch)
             await self._purge()
         except StoreUnavailable as error:
             if error.cause not in (Cause.FULL, Cause.FAILED):
@@ -73,15 +73,15 @@ class SqliteStore(SqliteReader):
         """Finish the waiting calls and release the file."""
         if self._checking is not None:
             self._checking.cancel()
-        is_ended = all([await worker.stop() for worker in (self._reader, self._writer)])
+        is_ended = all([await worker.stop() for worker in (self._reader, self.writer)])
         if self._lock is not None and is_ended:  # a hanging thread may still write
             self._lock.release()
 
     async def check(self) -> list[str]:
         """Begin a write, and warn of a write-ahead log that cannot be reset."""
-        await self._writer.run(_touch)
+        await self.writer.run(_touch)
         usage = await self.usage()
-        warnings = usage.warnings(f"the disk of {self._path}")
+        warnings = usage.warnings(f"the disk of {self.path}")
         if usage.wal_bytes > LONG_WAL_BYTES:
             warnings.append(f"the write-ahead file takes {usage.wal_bytes >> 20} MiB: is a long reader holding it?")
         return warnings
@@ -91,11 +91,11 @@ class SqliteStore(SqliteReader):
         try:
             return await asyncio.to_thread(self._measure)
         except OSError as error:
-            raise StoreUnavailable(f"cannot measure {self._path}: {error.strerror}") from error
+            raise StoreUnavailable(f"cannot measure {self.path}: {error.strerror}") from error
 
     def wal_bytes(self) -> int:
         """Give the size of the write-ahead log."""
-        return wal.size_of(wal.wal_path(self._path))
+        return wal.size_of(wal.wal_path(self.path))
 
     async def acquire(self, stream: str, owner: str, seconds: float, keep_seconds: float = 0.0) -> int:
         """Grant every lease: the lock on the file keeps other writers out."""
@@ -121,7 +121,7 @@ class SqliteStore(SqliteReader):
     ) -> bool:
         """Create a stream."""
         check_position(snapshot.position)
-        return await self._writer.run(partial(writes.create, stream=stream, snapshot=snapshot, bounds=bounds))
+        return await self.writer.run(partial(writes.create, stream=stream, snapshot=snapshot, bounds=bounds))
 
     @records_outcomes
     async def append(
@@ -129,7 +129,7 @@ class SqliteStore(SqliteReader):
     ) -> None:
         """Add an entry at the head."""
         check_append(after, entry, labels)
-        await self._writer.run(partial(writes.append, stream=stream, after=after, entry=entry, labels=dict(labels)))
+        await self.writer.run(partial(writes.append, stream=stream, after=after, entry=entry, labels=dict(labels)))
 
     @records_refusals
     async def save_snapshot(
@@ -139,34 +139,34 @@ class SqliteStore(SqliteReader):
         check_position(snapshot.position)
         last = last_trimmable(snapshot.position, keep_from_seq)
         save = partial(writes.save_snapshot, stream=stream, snapshot=snapshot, last=last, as_base=as_base)
-        await self._writer.run(save)
-        while await self._writer.run(partial(writes.trim, stream=stream, last=last)):
+        await self.writer.run(save)
+        while await self.writer.run(partial(writes.trim, stream=stream, last=last)):
             pass
 
     @records_refusals
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
         """Replace the stream's state."""
         check_replace(after, snapshot)
-        await self._writer.run(partial(writes.replace, stream=stream, after=after, snapshot=snapshot))
+        await self.writer.run(partial(writes.replace, stream=stream, after=after, snapshot=snapshot))
         await self._purge_if_possible()
 
     @records_refusals
     async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
         """Start at a snapshot, whatever is there."""
         check_position(snapshot.position)
-        await self._writer.run(partial(writes.restore, stream=stream, snapshot=snapshot))
+        await self.writer.run(partial(writes.restore, stream=stream, snapshot=snapshot))
         await self._purge_if_possible()
 
     async def delete(self, stream: str, token: int = 0) -> bool:
         """Delete a stream."""
-        existed = await self._writer.run(partial(writes.delete, stream=stream))
+        existed = await self.writer.run(partial(writes.delete, stream=stream))
         await self._purge_if_possible()
         return existed
 
     def _measure(self) -> Usage:
-        disk = os.statvfs(self._path.parent)
+        disk = os.statvfs(self.path.parent)
         size_bytes = disk.f_blocks * disk.f_frsize
-        files = wal.size_of(self._path), self.wal_bytes()
+        files = wal.size_of(self.path), self.wal_bytes()
         of_disk = Usage(size_bytes - disk.f_bavail * disk.f_frsize, size_bytes, *files)
         longest, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
         of_file = Usage(max(files), max(0, longest), *files)  # -1 is no limit
@@ -177,27 +177,27 @@ class SqliteStore(SqliteReader):
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             with suppress(StoreError):
-                await self._writer.run(_touch)
+                await self.writer.run(_touch)
 
     async def _purge_if_possible(self) -> None:
         with suppress(StoreUnavailable):  # the stream is gone; the next purge removes the rest
             await self._purge()
 
     async def _purge(self) -> None:
-        while await self._writer.run(writes.purge):
+        while await self.writer.run(writes.purge):
             pass
 
     def _connect_writer(self) -> sqlite3.Connection:
         assert self._lock is not None
         connection = self._connect("rwc")
-        watch = FileWatch(self._path, self._lock.descriptor)
+        watch = FileWatch(self.path, self._lock.descriptor)
         try:
-            watch.begin(connection, set_up(connection, self._path, self._synchronous))
+            watch.begin(connection, set_up(connection, self.path, self._synchronous))
             connection.executescript(CENSUS)
         except BaseException:
             connection.close()
             raise
-        self._writer.watch = watch
+        self.writer.watch = watch
         return connection
 
 

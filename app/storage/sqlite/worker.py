@@ -54,7 +54,7 @@ class SqliteWorker:
     def __init__(
         self, connect: Callable[[], sqlite3.Connection], begin: str, patience_seconds: float = PATIENCE_SECONDS
     ) -> None:
-        self._connect, self._begin = connect, begin
+        self._connect, self.begin = connect, begin
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._patience = Patience(patience_seconds)
         self._ended: asyncio.Future[None] | None = None
@@ -122,7 +122,7 @@ class SqliteWorker:
     def _run_group(self, connection: sqlite3.Connection, group: list[Job]) -> list[object]:
         try:
             self._check(connection)
-            connection.execute(self._begin)
+            connection.execute(self.begin)
             # a single job needs no savepoint: undoing it undoes the transaction
             attempt = _attempt if len(group) > 1 else _run
             outcomes = [attempt(connection, job) for job in group]

@@ -98,7 +98,7 @@ async def test_a_missing_row_is_rebuilt_from_too(tmp_path):
     store = SqliteStore(tmp_path / "itan.db")
     _, scores = await filled(store)
     async with Service(SqliteStore(tmp_path / "itan.db")) as service:
-        await service.store._writer.run(lambda connection: connection.execute("DELETE FROM snapshots"))
+        await service.store.writer.run(lambda connection: connection.execute("DELETE FROM snapshots"))
         check = await service.accepted("GET", "/streams/s/check")
         assert [finding["kind"] for finding in check["findings"]] == ["snapshot_missing"]
         assert check["repair"] == "loses nothing"
