@@ -33,7 +33,7 @@ class StaleWriter(StoreError):
     """The stream has moved on: the writer's copy is not the newest one."""
 
     def __init__(self, stream: str, expected: Position, actual: Position) -> None:
-        super().__init__(f"stream {stream!r}: the writer stands at {expected}, the store at {actual}")
+        super().__init__(f"stream {stream!r}: the writer is at {expected}, the store at {actual}")
         self.stream, self.expected, self.actual = stream, expected, actual
 
 

@@ -32,7 +32,7 @@ class WriteRefusals:
         """Say why the last write was refused; None if it succeeded, or if that is long ago."""
         if self._last is None or (seconds := self._clock() - self._last[0]) > RECENT_SECONDS:
             return None
-        return f"a write was refused {seconds:.0f} s ago, and none was kept since: {self._last[1]}"
+        return f"a write was refused {seconds:.0f} s ago, and none has succeeded since: {self._last[1]}"
 
 
 P = ParamSpec("P")

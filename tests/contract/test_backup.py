@@ -189,7 +189,7 @@ async def test_a_changed_body_is_found(backed_up, target, tmp_path):
     with closing(sqlite3.connect(target)) as other:
         other.execute("UPDATE log SET body = zeroblob(length(body)) WHERE rowid = 5")
         other.commit()
-    with pytest.raises(StoreCorrupt, match="stream 's': it is not as it was when the backup was made"):
+    with pytest.raises(StoreCorrupt, match="stream 's': it has changed since the backup was made"):
         await restored(target, f"sqlite:///{tmp_path}/new.db")
     assert not (tmp_path / "new.db").exists()
 

@@ -26,7 +26,7 @@ def test_a_refusal_is_told_until_a_write_is_kept_or_long_ago():
     assert refused.recent() is None
     refused.record("full", "no room")
     now += 12
-    assert refused.recent() == "a write was refused 12 s ago, and none was kept since: no room"
+    assert refused.recent() == "a write was refused 12 s ago, and none has succeeded since: no room"
     now += RECENT_SECONDS - 11
     assert refused.recent() is None
     refused.record("full", "no room")

@@ -30,7 +30,7 @@ async def find_faults(servers: Servers, durability: Durability) -> list[str]:
     if durability is not Durability.PROCESS and not await fsyncs_first(servers):
         faults.append(
             f"Redis may lose the last second in a power loss, though ITAN_DURABILITY={durability}: "
-            "set appendfsync always, or take a server that knows WAITAOF (7.2 or later)"
+            "set appendfsync always, or use a server that has WAITAOF (7.2 or later)"
         )
     return list(dict.fromkeys(faults))
 

@@ -79,7 +79,7 @@ def judge(answers: list[Any], waited: Sequence[Any]) -> list[Any]:
     shortfall = next((answer for answer in waited if not is_enough(answer)), None)
     if shortfall is None:
         return answers
-    reason = f"Redis: {shortfall}" if isinstance(shortfall, Exception) else f"Redis: in time only {shortfall} kept it"
+    reason = f"Redis: {shortfall}" if isinstance(shortfall, Exception) else f"Redis: only {shortfall} kept it in time"
     return [answer if isinstance(answer, Exception) else StoreUnavailable(reason) for answer in answers]
 
 

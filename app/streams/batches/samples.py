@@ -67,7 +67,7 @@ class Checked(Samples):
         inside = np.column_stack([kind.inside(X[:, column]) for column, kind in enumerate(kinds)])
         for row, column in first_in_rows(~inside & ~np.isnan(X)):
             place, feature = places[row], features[column]
-            limit = f"{kinds[column].limit}, since {feature.name!r} is {feature.kind}"
+            limit = f"{kinds[column].limit}, because {feature.name!r} is {feature.kind}"
             faults.add(place, self._place(place, column, feature.name), float(X[row, column]), limit)
 
     def _place(self, place: int, column: int, name: str) -> str:
@@ -144,7 +144,7 @@ class ArraySamples(RowSamples):
         if len(row) == config.n_features:
             return None
         value = list(row) if len(row) <= MOST_ITEMS else f"an array of {len(row)}"
-        return Fault("", value, f"an array of {config.n_features} numbers or nulls, one a feature of the stream")
+        return Fault("", value, f"an array of {config.n_features} numbers or nulls, one for each feature of the stream")
 
     def _packed(self, rows: Sequence[ArrayRow], config: DetectorConfig) -> Matrix:
         return flat(rows, config.n_features)

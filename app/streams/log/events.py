@@ -72,7 +72,7 @@ def read_event(body: bytes) -> Event:
     except msgspec.DecodeError as error:
         raise UnreadableEvent(str(error)) from error
     if event.version != VERSION:
-        raise UnreadableEvent(f"version {event.version} of the log's events, where {VERSION} is known")
+        raise UnreadableEvent(f"an event has version {event.version}, but this build reads only {VERSION}")
     return event
 
 
@@ -96,7 +96,7 @@ def read_batch(body: bytes) -> BatchEvent:
     """Read an event that is a batch, or raise UnreadableEvent."""
     event = read_event(body)
     if not isinstance(event, BatchEvent):
-        raise UnreadableEvent("an event of labels where the log says that a batch is")
+        raise UnreadableEvent("an event of labels where a batch should be")
     return event
 
 

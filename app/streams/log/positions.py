@@ -13,7 +13,7 @@ def parse_position(text: str) -> Position:
     """
     seq, dash, sub = text.partition("-")
     if not (dash and _is_count(seq) and _is_count(sub)):
-        raise ValueError(f"{text!r} is no position in a log, such as 17-0")
+        raise ValueError(f"{text!r} is not a position in a log, such as 17-0")
     return Position(int(seq), int(sub))
 
 

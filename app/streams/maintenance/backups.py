@@ -136,12 +136,12 @@ async def verify(source: SqliteReader) -> AsyncIterator[str]:
             yield name
         return
     if (known := (await source.about()).get("format")) != FORMAT:
-        raise BackupRefused(f"a backup of format {known}, where {FORMAT} is known")
+        raise BackupRefused(f"the backup has format {known}, but this build reads only {FORMAT}")
     after = ""
     while page := await source.digests(after, PAGE_NAMES):
         for name, expected in page:
             if await digest(source, name) != expected:
-                raise StoreCorrupt(name, "it is not as it was when the backup was made")
+                raise StoreCorrupt(name, "it has changed since the backup was made")
             yield name
         after = page[-1][0]
 

@@ -57,5 +57,5 @@ class StoreOpening:
     def _note(self, error: StoreError) -> None:
         """Keep the reason, and log it if it is new."""
         if self.failure != str(error):
-            logger.warning("not ready, the store cannot be used yet: %s", error)
+            logger.warning("not ready: the store cannot be used yet: %s", error)
         self.failure = str(error)

@@ -174,7 +174,7 @@ class Tail:
     def _labels(self, entry: Entry) -> NewLabels:
         event = read_event(entry.body)
         if isinstance(event, BatchEvent):
-            raise UnreadableEvent("a batch where the log says that labels are")
+            raise UnreadableEvent("a batch where labels should be")
         state = self._registry.peek(self._stream)
         is_newest = state is not None and state.position == entry.position
         threshold = state.detector.threshold if state is not None and is_newest else None

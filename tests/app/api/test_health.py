@@ -75,7 +75,7 @@ async def test_writes_that_were_refused_are_told_until_one_is_kept(service):
     service.store.write_refusals.record("full", "SQLite: database or disk is full")
     ready = await service.accepted("GET", "/readyz")
     assert (ready["status"], ready["store"]) == ("ready", "refusing")
-    assert ready["reason"].endswith("none was kept since: SQLite: database or disk is full")
+    assert ready["reason"].endswith("none has succeeded since: SQLite: database or disk is full")
     assert await service.metric("itan_store_refused_writes_total", cause="full") == 1
     service.store.write_refusals.clear()
     assert (await service.accepted("GET", "/readyz"))["store"] == "available"
