@@ -9,7 +9,7 @@ The markers say what a test needs, or that it takes long; most go by the file, i
 
     uv run pytest                                                        # all, as many at a time as there are cores
     uv run pytest -m "not slow and not servers and not browser"          # the short loop while you work
-    uv run pytest -s tests/core/test_drift.py                            # in one process, with what it prints
+    uv run pytest tests/core/test_drift.py                               # named files: in one process, unless with -n
     ITAN_TEST_FULL=1 uv run pytest                                       # as CI: random tests try all that they can
 
 A test may take 60 seconds, a marked one 300, and longer where others keep the machine busy when the run begins; a test
@@ -76,8 +76,9 @@ hypothesis.settings.load_profile("full" if IS_FULL else "small")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Run in this process what is to be seen as it is printed: workers show nothing."""
-    return 0 if config.option.capture == "no" else None
+    """Run named files in this process, which begins sooner, and what is to be seen as it is printed."""
+    is_named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return 0 if is_named or config.option.capture == "no" else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

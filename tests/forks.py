@@ -15,9 +15,9 @@ CONTEXT.set_forkserver_preload(["app.cli", "app.main", "app.protocol", "app.stor
 
 
 class Fork:
-    """A process that runs `itan`; to be used like a Popen."""
+    """A process that runs `itan`, to be used like a Popen, with stdout in a pipe and stderr in a file."""
 
-    def __init__(self, words: list[str], environment: Mapping[str, str], said: Path, files: int | None) -> None:
+    def __init__(self, words: list[str], environment: Mapping[str, str], said: Path, files: int | None = None) -> None:
         self._own_end, other_end = CONTEXT.Pipe(duplex=False)
         self._process = CONTEXT.Process(target=run, args=(words, dict(environment), str(said), files, other_end))
         self._process.start()
@@ -40,13 +40,13 @@ class Fork:
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
 
-    def communicate(self, timeout: float | None = None) -> None:
-        """Wait for its end."""
+    def communicate(self, timeout: float | None = None) -> bytes:
+        """Wait for its end, and give what it had still to say on stdout."""
         self._process.join(timeout)
         if self._process.exitcode is None:
             raise TimeoutError(f"process {self.pid} has not ended after {timeout} s")
-        self.stdout.close()
-        self._own_end.close()
+        with self.stdout, self._own_end:
+            return self.stdout.read()
 
 
 def run(words: list[str], environment: dict[str, str], said: str, files: int | None, stdout: Connection) -> None:

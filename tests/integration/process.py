@@ -1,7 +1,6 @@
 """`itan serve` as a process of its own, to be killed, stopped for a while, and started again at the same address."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Self
 
@@ -9,7 +8,6 @@ from tests.forks import Fork
 from tests.processes import Restartable, find_free_port
 
 WORDS = ["serve", "--log-level", "error"]
-SERVE = [sys.executable, "-m", "app.cli", *WORDS]
 
 
 class ServiceProcess(Restartable):
@@ -20,8 +18,8 @@ class ServiceProcess(Restartable):
         self.url = f"http://127.0.0.1:{self.port}"
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ITAN_")}
         settings = {"worker": f"port {self.port}"} | settings
-        self.environment = kept | {f"ITAN_{name.upper()}": str(value) for name, value in settings.items()}
-        self.flags = ["--port", str(self.port), "--store", store]
+        self._environment = kept | {f"ITAN_{name.upper()}": str(value) for name, value in settings.items()}
+        self._words = [*WORDS, "--port", str(self.port), "--store", store]
         self._files = files
         self._said = folder / "said.txt"
 
@@ -34,7 +32,7 @@ class ServiceProcess(Restartable):
 
     def start(self) -> None:
         """Start, and return once it serves."""
-        self._process = Fork([*WORDS, *self.flags], self.environment, self._said, self._files)
+        self._process = Fork(self._words, self._environment, self._said, self._files)
         assert self._process.stdout.readline().startswith(b"itan serves"), self.said()
 
     def stop(self) -> int:

@@ -1,8 +1,8 @@
 """Backups while clients observe and label, with kills of the service and of the backup: what they hold was once so."""
 
 import asyncio
+import os
 import random
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from app.streams.maintenance.copies import labelled_seqs
 from core import DetectorConfig
 from core.snapshot import decode_snapshot
 from tests.app.harness import Service
+from tests.forks import Fork
 from tests.integration.process import ServiceProcess
 from tests.integration.traffic import Reading, Sender, end, read_log, wait_for_answers
 from tests.processes import wait_until
 
-ITAN = [sys.executable, "-m", "app.cli"]
 STREAMS, CLIENTS = ("a", "b", "c"), 2
 SETTINGS = {"snapshot_every_events": 7, "snapshot_every_seconds": 0.2, "label_horizon_samples": 10**6}
 
@@ -32,22 +32,38 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("redis_server").url)
 
 
-async def itan(*words: object) -> "asyncio.subprocess.Process":
-    return await asyncio.create_subprocess_exec(*ITAN, *map(str, words), stdout=asyncio.subprocess.PIPE)
+class PacedSender(Sender):
+    pause_seconds = 0.02
 
 
-async def succeed(*words: object) -> str:
-    process = await itan(*words)
-    said, _ = await process.communicate()
-    assert process.returncode == 0
-    return said.decode()
+class Itan:
+    """Runs commands, and keeps what they say on stderr in one file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._said = folder / "commands.txt"
+
+    def start(self, *words: object) -> Fork:
+        return Fork([*map(str, words)], os.environ, self._said)
+
+    async def succeed(self, *words: object) -> str:
+        return await self.end(self.start(*words))
+
+    async def end(self, command: Fork) -> str:
+        said = await asyncio.to_thread(command.communicate)
+        assert command.returncode == 0, self._said.read_text()
+        return said.decode()
+
+
+@pytest.fixture
+def itan(tmp_path: Path) -> Itan:
+    return Itan(tmp_path)
 
 
 def senders_of(url: str) -> list[Sender]:
     names = [(stream, number) for stream in STREAMS for number in range(CLIENTS)]
     seed = random.randrange(10**6)
     print("seed", seed)
-    return [Sender(f"{stream}{number}", stream, seed, [url], "stream_moved") for stream, number in names]
+    return [PacedSender(f"{stream}{number}", stream, seed, [url], "stream_moved") for stream, number in names]
 
 
 async def expect_whole(url: str, senders: list[Sender], answered: dict[str, int]) -> None:
@@ -85,7 +101,7 @@ async def expect_answers(service: Service, sender: Sender, reading: Reading, ans
         assert again == answer | {"samples_needed": again["samples_needed"]}
 
 
-async def test_what_a_backup_under_load_holds_can_be_gone_on_from(store_url: str, tmp_path: Path) -> None:
+async def test_what_a_backup_under_load_holds_can_be_gone_on_from(store_url: str, itan: Itan, tmp_path: Path) -> None:
     with ServiceProcess(store_url, tmp_path, **SETTINGS) as service:
         senders = senders_of(service.url)
         tasks = [asyncio.create_task(sender.send()) for sender in senders]
@@ -94,19 +110,18 @@ async def test_what_a_backup_under_load_holds_can_be_gone_on_from(store_url: str
             await wait_for_answers(tasks, senders, 8)
             answered = {sender.name: len(sender.answered) for sender in senders}
             if number == 2:  # the service dies while the backup is at work
-                process = await itan("backup", tmp_path / str(number), "--store", store_url)
-                await asyncio.sleep(random.uniform(0.2, 1.0))
+                backup = itan.start("backup", tmp_path / str(number), "--store", store_url)
+                await asyncio.sleep(random.uniform(0.0, 0.3))
                 kill(service, senders)
-                await process.communicate()
-                assert process.returncode == 0
+                await itan.end(backup)
                 await revive(service, senders)
             else:
-                await succeed("backup", tmp_path / str(number), "--store", store_url)
+                await itan.succeed("backup", tmp_path / str(number), "--store", store_url)
             taken.append((tmp_path / str(number), answered))
         await end(tasks, senders)
     for path, answered in taken:
         url = f"sqlite:///{path}.db"
-        assert "3 streams" in await succeed("restore", path, "--store", url)
+        assert "3 streams" in await itan.succeed("restore", path, "--store", url)
         await expect_whole(url, senders, answered)
 
 
@@ -122,7 +137,7 @@ async def revive(service: ServiceProcess, senders: list[Sender]) -> None:
         sender.is_up.set()
 
 
-async def test_a_backup_that_is_killed_leaves_no_backup_and_the_next_one_tidies_up(tmp_path: Path) -> None:
+async def test_a_backup_that_is_killed_leaves_no_backup_and_the_next_one_tidies_up(itan: Itan, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/itan.db"
     with ServiceProcess(url, tmp_path, **SETTINGS) as service:
         senders = senders_of(service.url)
@@ -130,35 +145,43 @@ async def test_a_backup_that_is_killed_leaves_no_backup_and_the_next_one_tidies_
         await wait_for_answers(tasks, senders, 5)
         folder = tmp_path / "backups"
         folder.mkdir()
-        process = await itan("backup", folder / "today", "--store", url)
-        await asyncio.to_thread(wait_until, lambda: bool(list(folder.glob(".today.*"))))
-        process.kill()
-        await process.communicate()
+        await asyncio.to_thread(kill_at_work, itan, folder, url)
         assert [file.name[:7] for file in folder.iterdir()] == [".today."]
         answered = {sender.name: len(sender.answered) for sender in senders}
-        await succeed("backup", folder / "today", "--store", url)
+        await itan.succeed("backup", folder / "today", "--store", url)
         assert [file.name for file in folder.iterdir()] == ["today"]
         await end(tasks, senders)
     restored = f"sqlite:///{tmp_path}/restored.db"
-    await succeed("restore", folder / "today", "--store", restored)
+    await itan.succeed("restore", folder / "today", "--store", restored)
     await expect_whole(restored, senders, answered)
 
 
-async def test_a_restore_that_is_killed_can_be_done_again(store_url: str, tmp_path: Path) -> None:
+def kill_at_work(itan: Itan, folder: Path, url: str) -> None:
+    """Kill a backup that has begun its file; one that is faster than that is removed, and another one begun."""
+    for _ in range(50):
+        backup = itan.start("backup", folder / "today", "--store", url)
+        wait_until(lambda backup=backup: backup.returncode is not None or bool(list(folder.glob(".today.*"))))
+        backup.kill()
+        backup.communicate()
+        if not (folder / "today").exists():
+            return
+        (folder / "today").unlink()
+
+
+async def test_a_restore_that_is_killed_can_be_done_again(store_url: str, itan: Itan, tmp_path: Path) -> None:
     source = SqliteStore(tmp_path / "source.db")
     async with Service(source, **SETTINGS) as service:
         for number in range(30):
             await service.observe([[float(row % 7), float(row)] for row in range(200)], stream=f"s{number:02}")
     backup = tmp_path / "backup"
-    await succeed("backup", backup, "--store", f"sqlite:///{tmp_path}/source.db")
-    for pause in (0.6, 0.9, 1.2):
-        process = await itan("restore", backup, "--store", store_url)
+    await itan.succeed("backup", backup, "--store", f"sqlite:///{tmp_path}/source.db")
+    for pause in (0.05, 0.1, 0.2):
+        restore = itan.start("restore", backup, "--store", store_url)
         await asyncio.sleep(pause)
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
-    await succeed("restore", backup, "--store", store_url)
-    said = await succeed("restore", backup, "--store", store_url, "--dry-run")
+        restore.kill()
+        await asyncio.to_thread(restore.communicate)
+    await itan.succeed("restore", backup, "--store", store_url)
+    said = await itan.succeed("restore", backup, "--store", store_url, "--dry-run")
     assert "0 streams to restore, 30 exist already" in said
     async with Service(open_store(store_url), **SETTINGS) as service:
         answer: dict[str, Any] = await service.observe([[1.0, 2.0]], stream="s29")

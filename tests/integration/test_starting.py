@@ -1,6 +1,6 @@
 """A worker that starts before its store can be used: unready with the reason, then ready by itself."""
 
-import subprocess
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.integration.process import SERVE, ServiceProcess
+from tests.forks import Fork
+from tests.integration.process import WORDS, ServiceProcess
 from tests.processes import find_free_port, wait_until
 from tests.servers import PROGRAMS, ClusterServers, RedisServer, WatchedServers, ask, find_valkey, make_folder
 
@@ -182,13 +183,12 @@ def test_what_stays_so_ends_the_start_with_one_line(case: str, tmp_path: Path) -
     servers = make(make_folder(tmp_path, "redis"))
     try:
         servers.start()
-        service = ServiceProcess(url(servers), tmp_path)
-        command = [*SERVE, *service.flags]
-        done = subprocess.run(command, env=service.environment, capture_output=True, text=True, timeout=60)
+        service = Fork([*WORDS, "--port", "0", "--store", url(servers)], os.environ, said := tmp_path / "refused.txt")
+        stdout, stderr = service.communicate(), said.read_text()
     finally:
         servers.kill()
-    assert (done.returncode, done.stdout) == (1, ""), done.stderr
-    assert done.stderr.startswith("itan: Redis"), done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert reason in done.stderr
-    assert "other" not in done.stderr
+    assert (service.returncode, stdout) == (1, b""), stderr
+    assert stderr.startswith("itan: Redis"), stderr
+    assert len(stderr.splitlines()) == 1
+    assert reason in stderr
+    assert "other" not in stderr

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,8 @@ import httpx2
 import pytest
 
 from tests.app.harness import blobs
-from tests.integration.process import SERVE, ServiceProcess
+from tests.forks import Fork
+from tests.integration.process import WORDS, ServiceProcess
 from tests.processes import wait_until
 
 X = blobs(400).tolist()
@@ -87,10 +87,11 @@ def expect_all(service: ServiceProcess, acknowledged: dict[str, int]) -> None:
 
 
 def expect_no_start(path: Path, reason: str) -> None:
-    command = [*SERVE, "--port", "0", "--store", f"sqlite:///{path}"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 1
-    assert reason in ended.stderr
+    said = path.with_name("refused.txt")
+    service = Fork([*WORDS, "--port", "0", "--store", f"sqlite:///{path}"], os.environ, said)
+    service.communicate()
+    assert service.returncode == 1
+    assert reason in said.read_text()
 
 
 def move(path: Path, names: tuple[str, ...], *, suffix: str) -> None:
