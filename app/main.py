@@ -27,7 +27,10 @@ from app.streams.maintenance.store_opening import StoreOpening
 from app.streams.maintenance.store_probe import StoreProbe
 from app.streams.maintenance.sweeper import Sweeper
 from app.streams.open.clock import Clock
+from app.streams.open.gauges import Gauges
 from app.streams.open.registry import Registry
+from app.streams.open.shutdown import shut_down
+from app.streams.open.worker import Worker
 from app.streams.views.catalog import Catalog
 
 # otherwise FastAPI asks for OpenTelemetry's providers at each request; /metrics tells enough
@@ -45,8 +48,13 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     key_watch = watch_of(settings, keys, clock, metrics)
     store = store or open_store(settings.store, settings.durability)
     store.write_refusals.on_refusal = lambda cause: metrics.refused_writes[cause].inc()
-    registry = Registry(store, settings, clock, metrics)
-    checker = Checker(registry, store)
+    registry = Registry(Worker.of(store, settings, clock, metrics))
+    checker = Checker(registry)
+    metrics.watch(
+        Gauges(registry),
+        memory_budget_bytes=settings.memory_budget_bytes,
+        snapshot_due_seconds=settings.snapshot_every_seconds,
+    )
     quotas, kept = Quotas(store.windows, clock.monotonic), KeptBytes(store, clock.monotonic)
     service = Service(
         settings=settings,
@@ -64,8 +72,8 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     app = ItanApp(lifespan=lifespan, redirect_slashes=False, openapi_url=None, telemetry=NO_TELEMETRY)
     app.state.service, app.state.store = service, store
     app.state.assets = page.read_assets()
-    app.state.sweeper = Sweeper(registry, store, settings, clock)
-    app.state.snapshotter = Snapshotter(registry, checker, clock)
+    app.state.sweeper = Sweeper(registry)
+    app.state.snapshotter = Snapshotter(registry, checker)
     described = document(ROUTES, installed_version(), keys_required=keys.are_required)
     app.state.openapi = page.asset(msgspec.json.encode(described), JSON)
     app.router.routes += ROUTES
@@ -88,7 +96,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     snapshotter: Snapshotter = app.state.snapshotter
     sweeper: Sweeper = app.state.sweeper
-    leases = service.registry.leases
+    leases = service.registry.worker.leases
     store: Store = app.state.store
     await service.store_opening.start()
     leases.start()
@@ -106,7 +114,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await service.store_opening.stop()
         await sweeper.stop()
         await snapshotter.stop()
-        await service.registry.stop()
+        await shut_down(service.tasks, service.registry, service.settings.shutdown_seconds)
         await leases.stop()
         await store.close()
 

@@ -12,7 +12,7 @@ from app.api.routing import JSON, Answer, Operation, Route, answer, ref
 from app.api.sample_bodies import read_points
 from app.api.service import service_of
 from app.security import Scope
-from app.streams.batches.samples import feature_names
+from app.streams.batches.features import feature_names
 from app.streams.views.score import log_density
 from core import DetectorConfig
 

@@ -53,7 +53,7 @@ class Events(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer until the stream, the service or the watcher has gone."""
         # the place is taken before anything is waited for, so that no more watch than may
-        with self._service.registry.subscriptions.subscribe(self._stream, self._limit) as self._subscription:
+        with self._service.registry.worker.subscriptions.subscribe(self._stream, self._limit) as self._subscription:
             await self._tail.begin(self._after)
             await super().__call__(scope, receive, send)
 

@@ -39,7 +39,7 @@ async def post_feedback(request: Request) -> Response:
     if not dry_run:
         await allowance.keep(len(body))
     labels = await read_labels(body, service.settings.max_labels)
-    labelled = await service.registry.shielded(label_stream(service, stream, labels, dry_run=dry_run))
+    labelled = await service.tasks.shielded(label_stream(service, stream, labels, dry_run=dry_run))
     return Response(_ENCODER.encode(columns(stream, labels, labelled, dry_run=dry_run)), media_type=JSON)
 
 

@@ -29,7 +29,7 @@ async def get_readyz(request: Request) -> Response:
     if service.store_opening.failure is not None:
         return answer(Health("starting", "unavailable", service.store_opening.failure), 503)
     health = health_of(await service.store_probe.status())
-    if damaged := service.registry.damaged_streams():
+    if damaged := len(service.registry.worker.health.damaged):
         health.damaged_streams = damaged
         health.warnings.append(f"{damaged} streams are damaged: `itan streams check all` names them")
     health.warnings += service.key_watch.warnings if service.key_watch else []

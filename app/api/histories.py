@@ -11,7 +11,7 @@ from app.api.routing import JSON, Answer, Operation, Parameters, Route, answer, 
 from app.api.service import permitted_path_stream, service_of
 from app.api.streams import PATH
 from app.security import Scope
-from app.streams.batches.samples import feature_names
+from app.streams.batches.features import feature_names
 from app.streams.log.positions import MAX_SEQ
 from app.streams.views.columns import Columns
 from app.streams.views.history import history

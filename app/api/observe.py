@@ -52,7 +52,7 @@ async def post_observe(request: Request) -> Response:
 
 async def learn_batch(service: Service, stream: str, batch: Batch, allowance: Allowance) -> Response:
     """Observe a batch when it is its turn."""
-    answer = await service.registry.shielded(observe_in_turn(service, stream, batch, allowance))
+    answer = await service.tasks.shielded(observe_in_turn(service, stream, batch, allowance))
     began = perf_counter()
     body = encode(stream, answer, batch.ids, learn=True)
     service.metrics.observe_steps["encode"].observe(perf_counter() - began)

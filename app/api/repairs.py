@@ -22,7 +22,7 @@ async def post_repair(request: Request) -> Response:
     """Repair a damaged stream; what would be lost by that must be allowed."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
     lossy = flag_in(read_query(request, "lossy"), "lossy", default=False)
-    return await service.registry.shielded(repair_stream(service, stream, lossy=lossy))
+    return await service.tasks.shielded(repair_stream(service, stream, lossy=lossy))
 
 
 async def repair_stream(service: Service, stream: str, *, lossy: bool) -> Response:
@@ -35,7 +35,7 @@ async def post_accept(request: Request) -> Response:
     """Take a replay that differed, or a repair, as it is."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
     read_query(request)
-    return await service.registry.shielded(accept_stream(service, stream))
+    return await service.tasks.shielded(accept_stream(service, stream))
 
 
 async def accept_stream(service: Service, stream: str) -> Response:

@@ -34,7 +34,9 @@ from app.api.row_faults import line_fault
 from app.api.schemas import ArraySample, DensityBody, Moment, NamedSample, ObserveBody, ObserveLine
 from app.api.trees import read_tree
 from app.streams.batches.batch import Batch
-from app.streams.batches.samples import ArraySamples, BinarySamples, MixedSamples, NamedSamples, Samples
+from app.streams.batches.binary import BinarySamples
+from app.streams.batches.rows import ArraySamples, NamedSamples
+from app.streams.batches.samples import MixedSamples, Samples
 from app.streams.batches.timestamps import Times
 from app.streams.errors import InvalidIds, InvalidSamples, InvalidTimestamps, refuse_beyond
 from app.streams.faults import Faults

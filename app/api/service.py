@@ -13,6 +13,7 @@ from app.streams.maintenance.checker import Checker
 from app.streams.maintenance.store_opening import StoreOpening
 from app.streams.maintenance.store_probe import StoreProbe
 from app.streams.open.registry import Registry
+from app.streams.open.tasks import Tasks
 from app.streams.views.catalog import Catalog
 from app.streams.views.grids import GridCache
 
@@ -32,13 +33,14 @@ class Service:
     catalog: Catalog
     checker: Checker
     metrics: Metrics
+    tasks: Tasks = field(default_factory=Tasks)
     grids: GridCache = field(default_factory=GridCache)
     is_stopping: bool = False
 
     def stop_soon(self) -> None:
         """Turn unready, and let those who watch a stream go."""
         self.is_stopping = True
-        self.registry.subscriptions.notify_all()
+        self.registry.worker.subscriptions.notify_all()
 
 
 def service_of(request: Request) -> Service:

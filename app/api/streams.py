@@ -13,8 +13,9 @@ from app.security import Scope
 from app.streams.allowance import Allowance
 from app.streams.changes.lifecycle import create, reset, restore
 from app.streams.errors import UnknownStream
-from app.streams.estimating import estimate
 from app.streams.ids import NOT_DOTS, PATTERN, checked_stream_id
+from app.streams.open.replacement import delete, delete_silent
+from app.streams.open.sizes import estimate
 from app.streams.views.score import describe
 from core import DetectorConfig
 
@@ -63,7 +64,7 @@ async def put_stream(request: Request) -> Response:
     allowance = permitted_allowance(request, Scope.ADMIN, stream)
     config = await read_config(request)
     await allowance.keep(0)
-    return await service.registry.shielded(create_stream(service, stream, config, allowance))
+    return await service.tasks.shielded(create_stream(service, stream, config, allowance))
 
 
 async def read_config(request: Request) -> DetectorConfig:
@@ -105,7 +106,7 @@ async def delete_stream(request: Request) -> Response:
     """Delete a stream with all that it has learned."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
     silent_seconds = silent_seconds_in(read_query(request, "silent_seconds"))
-    await service.registry.shielded(forget_stream(service, stream, silent_seconds))
+    await service.tasks.shielded(forget_stream(service, stream, silent_seconds))
     return Response(status_code=204)
 
 
@@ -113,8 +114,8 @@ async def forget_stream(service: Service, stream: str, silent_seconds: int) -> N
     """Delete a stream when it is the request's turn; NotSilent if it must be silent and is not."""
     async with service.registry.changing(stream) as session:
         if silent_seconds:
-            await session.delete_silent(silent_seconds)
-        elif not await session.delete():
+            await delete_silent(session, silent_seconds)
+        elif not await delete(session):
             raise UnknownStream(stream)
 
 
@@ -122,7 +123,7 @@ async def post_reset(request: Request) -> Response:
     """Forget what a stream has learned; its config stays and its seq goes on."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
     read_query(request)
-    return await service.registry.shielded(reset_stream(service, stream))
+    return await service.tasks.shielded(reset_stream(service, stream))
 
 
 async def reset_stream(service: Service, stream: str) -> Response:
@@ -149,7 +150,7 @@ async def put_import(request: Request) -> Response:
     media_type(request, BYTES)
     body = await read_body(request, service.settings.max_import_bytes, "ITAN_MAX_IMPORT_BYTES")
     await allowance.keep(len(body))
-    return await service.registry.shielded(restore_stream(service, stream, body, allowance))
+    return await service.tasks.shielded(restore_stream(service, stream, body, allowance))
 
 
 async def restore_stream(service: Service, stream: str, body: bytes, allowance: Allowance) -> Response:

@@ -85,6 +85,7 @@ class Service:
         settings = {"worker": "the same"} | settings
         self.app = create_app(Settings(**settings), store=self.store, clock=self.clock)
         self.registry = self.app.state.service.registry
+        self.snapshotter = self.app.state.snapshotter
         transport = httpx2.ASGITransport(self.app, raise_app_exceptions=False)
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.http = httpx2.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
@@ -101,8 +102,8 @@ class Service:
     async def crash(self) -> None:
         """End without a word: no snapshot is stored."""
         await self.http.aclose()
-        await self.app.state.snapshotter.stop()
-        self.registry._sessions.clear()
+        await self.snapshotter.stop()
+        self.registry.sessions.clear()
         await self.store.close()
         # kept, so that the lifespan does not run on to its orderly end when it is collected
         self._abandoned = self._stack.pop_all()

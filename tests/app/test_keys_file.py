@@ -69,7 +69,7 @@ async def test_who_watches_with_a_key_that_goes_is_let_go(path: Path) -> None:
         assert [await watcher.status(), await other.status()] == [200, 200]
         write(path, line("new", "k-new"))
         await service.app.state.service.key_watch.look()
-        service.registry.subscriptions.notify_all()
+        service.registry.worker.subscriptions.notify_all()
         for one in (watcher, other):
             await one.ended()
 

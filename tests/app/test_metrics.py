@@ -126,7 +126,7 @@ async def test_the_age_of_unsaved_changes(service):
     await service.observe([[1.0]], "b")
     service.clock.advance(5)
     assert await service.metric("itan_snapshot_age_seconds") == 15
-    await service.registry.save(service.registry._sessions["a"])
+    await service.registry.save(service.registry.sessions["a"])
     assert await service.metric("itan_snapshot_age_seconds") == 5
 
 
@@ -134,7 +134,7 @@ async def test_snapshots_are_counted(service):
     await service.observe([[1.0]])
     assert await service.metric("itan_snapshots_total") == 0
     for _ in range(2):
-        await service.registry.save(service.registry._sessions["s"])
+        await service.registry.save(service.registry.sessions["s"])
     assert await service.metric("itan_snapshots_total") == 1
 
 
@@ -145,10 +145,10 @@ async def test_failed_snapshots_are_counted():
         for error in (StoreUnavailable("gone"), RuntimeError("odd")):
             store.before["save_snapshot"] = raising(error)
             service.clock.advance(60)
-            await service.registry.save_due()
+            await service.snapshotter.save_due()
         assert await service.metric("itan_snapshot_failures_total") == 2
         del store.before["save_snapshot"]
-        await service.registry.save_due()
+        await service.snapshotter.save_due()
         assert await service.metric("itan_snapshot_age_seconds") == 0
 
 
@@ -259,7 +259,7 @@ async def test_changes_of_leases_are_counted():
         await a.http.delete("/streams/t")
         clock.advance(60)
         await b.observe([[1.0]])
-        await a.registry.leases.renew()
+        await a.registry.worker.leases.renew()
         assert (await told(a), await told(b)) == ([2, 1, 1, 0, 0], [1, 0, 0, 1, 0])
         assert await a.metric("itan_leases_held") == 0
 

@@ -241,7 +241,7 @@ async def test_a_key_creates_streams_up_to_its_limit(running):
         await service.accepted(**observing(1, "other", OPS))
         assert await service.store.streams("", 100) == ["ci-0", "ci-1", "ci-2", "other"]
         assert await refusals(service, "streams") == (3, 3)
-        assert service.registry.leases.count() == 4  # none of a stream that is not
+        assert service.registry.worker.leases.count() == 4  # none of a stream that is not
         await service.http.delete("/streams/ci-0", headers=OPS)
         await service.accepted(**observing(1, "ci-3"))
 
@@ -384,7 +384,7 @@ async def test_one_key_does_not_take_all_the_places(running):
         assert problem["value"] == 2
         for watcher in (*of_ci, *of_ops):
             await watcher.leave()
-        assert not service.registry.subscriptions
+        assert not service.registry.worker.subscriptions
         again = Watcher(service, "ci-1", "k-ci")
         assert await again.status() == 200
         await again.leave()

@@ -18,18 +18,18 @@ TIMES_FEW = 4.0
 MOST_LINES = 2000
 
 
-def open_streams(service: Service, count: int) -> None:
+async def open_streams(service: Service, count: int) -> None:
     """Put sessions in memory that differ in their figures; their detector is one, so that it takes no minute."""
     registry, rng = service.registry, np.random.default_rng(0)
     detector = Detector(DetectorConfig(2))
     detector.observe(blobs(200))
     for number in range(count):
-        session = registry._begin(f"stream-{number}")
         state = new_state(detector, Position(200, 0))
-        session._place(state)
+        async with registry.reading(f"stream-{number}") as session:
+            session.place(state)
         for scores in rng.normal(2.0, 3.0, size=(3, 50)):
             state.figures.take_scores(scores.tolist(), [8.0] * 50, int((scores > 8.0).sum()), float(number))
-        registry.leases._tokens[session.stream] = 1
+        await registry.worker.leases.acquire(session.stream)
 
 
 def cpu_seconds(metrics: Metrics) -> float:
@@ -40,8 +40,8 @@ def cpu_seconds(metrics: Metrics) -> float:
 
 async def test_a_scrape_of_ten_thousand_streams_is_cheap():
     async with Service(metrics_top_streams=SHOWN) as small, Service(metrics_top_streams=SHOWN) as large:
-        open_streams(small, SHOWN)
-        open_streams(large, STREAMS)
+        await open_streams(small, SHOWN)
+        await open_streams(large, STREAMS)
         few, many = (service.app.state.service.metrics for service in (small, large))
         text = many.text().decode()
         assert f"itan_open_streams {STREAMS}.0" in text
@@ -55,4 +55,4 @@ async def test_a_scrape_of_ten_thousand_streams_is_cheap():
         print(f"{1000 * of_many:.1f} ms of CPU a scrape, {1000 * of_few:.1f} of the streams shown alone")
         assert of_many < TIMES_FEW * of_few
         for service in (small, large):
-            service.registry._sessions.clear()
+            service.registry.sessions.clear()

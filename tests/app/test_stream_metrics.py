@@ -66,7 +66,7 @@ async def test_what_is_told_of_a_stream_is_what_the_stream_says():
         assert [await told("confusion", cell=cell) for cell in CELLS] == [costs[name] for name in names]
         recent = answer["score"][-100:]
         assert min(recent) < await told("log_loss_nats") == await service.metric("itan_log_loss_nats") < max(recent)
-        await service.registry.save(service.registry._sessions["s"])
+        await service.registry.save(service.registry.sessions["s"])
         stored = said | (await service.http.get("/streams/s")).json()
         # the older snapshot that the store keeps is the same one
         assert 2 * await told("snapshot_bytes") == stored["storage"]["snapshot_bytes"]

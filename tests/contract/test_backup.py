@@ -30,7 +30,7 @@ async def fill(store: Store) -> dict[str, Any]:
             await service.feedback(
                 {"id": f"i{start - 50}", "anomaly": bool(start % 40)}, {"seq": start, "anomaly": False}
             )
-            await service.registry.save_due()
+            await service.snapshotter.save_due()
         await service.observe(X[300:310], ids=[f"i{number}" for number in range(300, 310)])
         await service.feedback({"id": "i20", "anomaly": True}, {"id": "i50", "anomaly": True})
         await service.observe(X[:3], stream="young")

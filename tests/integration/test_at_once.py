@@ -33,7 +33,7 @@ async def listening(service: Service) -> AsyncIterator[int]:
 
 async def begun(service: Service) -> None:
     """Wait until a request is being worked on."""
-    while not service.registry._running:  # noqa: ASYNC110 nothing announces it
+    while not service.app.state.service.tasks:  # noqa: ASYNC110 nothing announces it
         await asyncio.sleep(0)
 
 
@@ -77,7 +77,7 @@ async def test_clients_that_hang_up_lose_nothing_and_hold_nothing(kind, tmp_path
         assert again == answers
         assert described["n_seen"] == 1200
         assert sorted(seq for answer in answers for seq in answer["seq"]) == list(range(1, 1201))
-        assert not service.registry._sessions["s"].lock.locked()
+        assert not service.registry.sessions["s"].lock.locked()
         logged = sum(len(entry.ids) for entry in await store.store.entries("s", (0, 0), 1000))
         assert logged == 1200
     await service.http.aclose()
@@ -94,7 +94,7 @@ async def test_a_request_cancelled_inside_the_append_is_still_carried_out():
         await asyncio.wait([pending])
         held.set()
         del store.before["append"]
-        await asyncio.wait(set(service.registry._running))
+        await service.app.state.service.tasks.finish()
         assert (await store.load("s"))[1] == (1, 0)
         assert (await service.observe([[1.0]], ids=["a"]))["seq"] == [1]
         assert (await service.accepted("GET", "/streams/s"))["n_seen"] == 1

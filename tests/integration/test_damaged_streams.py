@@ -25,7 +25,7 @@ async def fill(redis_server: RedisServer) -> list[float]:
     async with Service(RedisStore(redis_server.url)) as service:
         await service.observe(X[:100], ids=[f"i{i}" for i in range(100)])
         await service.feedback({"seq": 7, "anomaly": True}, {"seq": 8, "anomaly": False})
-        await service.registry.save(service.registry._sessions["s"])
+        await service.registry.save(service.registry.sessions["s"])
         await service.observe(X[100:150])
         exported = await service.export()
         await service.crash()
@@ -86,7 +86,7 @@ async def test_a_missing_snapshot_is_rebuilt_without_loss(redis_server, admin):
     admin.delete("itan:1:{s}:snap")
     async with Service(RedisStore(redis_server.url)) as service:
         assert (await service.observe(X[150:]))["score"] == scores
-        await service.registry.save_due()
+        await service.snapshotter.save_due()
         labelled = await service.feedback({"id": "i20", "anomaly": True}, {"seq": 7, "anomaly": True})
         assert labelled["outcome"] == ["applied", "duplicate"]
         assert (await service.accepted("GET", "/streams/s"))["rebuilt"]["lost_first_seq"] is None

@@ -48,7 +48,7 @@ async def test_the_scores_are_those_of_an_unbroken_run(reopen, end):
         async with Service(reopen()) as service:
             said.append(await step(service, number))
             if end == "crash after a snapshot" and number % 3 == 0:
-                await service.registry.save(service.registry._sessions["s"])
+                await service.registry.save(service.registry.sessions["s"])
             if end != "stop":
                 await service.crash()
     async with Service(reopen()) as service:
@@ -105,7 +105,7 @@ async def compare(cuts: list[tuple[int, str]]) -> None:
         scores += (await service.observe(X[start : start + size]))["score"]
         start += size
         if then == "save":
-            await service.registry.save(service.registry._sessions["s"])
+            await service.registry.save(service.registry.sessions["s"])
         elif then != "go on":
             await (service.crash() if then == "crash" else service.__aexit__())
             service = await Service(store).__aenter__()

@@ -1,6 +1,6 @@
 """The answer to a batch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,7 +37,17 @@ class Answer:
         columns = (records.seq, records.score, records.threshold, records.is_anomaly, records.ready)
         return cls(*columns, samples_needed=0)
 
-    def put(self, rows: Rows, records: Records) -> None:
+    @classmethod
+    def merged(cls, known: Mapping[int, Records], new: Rows, learned: Records | None) -> "Answer":
+        """Put the records of known rows and of the new ones, in these places, together."""
+        answer = cls.blank(len(known) + len(new))
+        for row, record in known.items():
+            answer._put(np.array([row]), record)
+        if learned is not None:
+            answer._put(new, learned)
+        return answer
+
+    def _put(self, rows: Rows, records: Records) -> None:
         """Fill in the records of these rows."""
         self.seq[rows], self.score[rows], self.threshold[rows] = records.seq, records.score, records.threshold
         self.is_anomaly[rows], self.ready[rows] = records.is_anomaly, records.ready

@@ -1,12 +1,26 @@
 """The samples of one request, with their ids and times."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.streams.batches.samples import Matrix, Samples
+import numpy as np
+
+from app.streams.batches.samples import Matrix, Rows, Samples
 from app.streams.batches.timestamps import Times
-from app.streams.errors import InvalidIds, refuse_beyond
+from app.streams.errors import IdConflict, InvalidIds, refuse_beyond
 from app.streams.faults import Fault
-from core import DetectorConfig
+from core import DetectorConfig, Records
+
+
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """The samples of a batch that are not known yet, and their places in it."""
+
+    X: Matrix
+    places: Rows
+    ids: tuple[str, ...]
+    times: Times | None
+    explain: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +47,16 @@ class Batch:
             refuse_doubled(self.ids)
         return X
 
+    def new_rows(self, X: Matrix, known: Mapping[int, Records]) -> NewRows:
+        """Give the rows of the batch, whose samples are X, without the known ones. Raises IdConflict."""
+        if not known:
+            return NewRows(X, np.arange(len(X)), self.ids, self.timestamps, self.explain)
+        refuse_changed(X, self.ids, known)
+        places = np.array([row for row in range(len(X)) if row not in known], dtype=np.intp)
+        ids = tuple(self.ids[place] for place in places) if self.ids else ()
+        times = None if self.timestamps is None else self.timestamps[places]
+        return NewRows(X[places], places, ids, times, self.explain)
+
 
 def refuse_doubled(ids: tuple[str, ...]) -> None:
     """Raise InvalidIds if an id occurs twice in a batch."""
@@ -42,3 +66,12 @@ def refuse_doubled(ids: tuple[str, ...]) -> None:
         again = [i for i, client_id in enumerate(ids) if client_id and first.setdefault(client_id, i) != i]
         limit = "different from the ids before it in the batch"
         raise InvalidIds.of((Fault(f"ids[{i}]", ids[i], limit) for i in again), len(again))
+
+
+def refuse_changed(X: Matrix, ids: tuple[str, ...], known: Mapping[int, Records]) -> None:
+    """Raise IdConflict for an id that came with other values before."""
+    rows, first = np.array(list(known)), np.concatenate([record.x for record in known.values()])
+    same = ((X[rows] == first) | (np.isnan(X[rows]) & np.isnan(first))).all(axis=1)
+    if not same.all():
+        changed = sorted(rows[~same].tolist())
+        raise IdConflict.of((Fault(f"ids[{row}]", ids[row], IdConflict.LIMIT) for row in changed), len(changed))

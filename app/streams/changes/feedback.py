@@ -141,7 +141,7 @@ async def apply(
     wanted: Mapping[int | str, Label],
 ) -> FeedbackResult:
     """Apply labels and log them; labels that say nothing new leave no trace."""
-    session.refuse_again()
+    session.backoff.check()
     threshold_before = state.detector.threshold
     with session.ahead_of_log():
         change = await feed(state.detector, targets, records, wanted)

@@ -7,6 +7,7 @@ from app.storage import START, StoreCorrupt
 from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.batches.timestamps import EARLIEST
 from app.streams.errors import StreamExists, UnknownStream
+from app.streams.open.replacement import overwrite, replace
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState, after, new_state, rebased
 from core import Detector, DetectorConfig, InvalidSnapshot, try_out
@@ -36,7 +37,7 @@ async def reset(session: Session) -> None:
     """Forget what was learned; the config stays and seq goes on."""
     state = await session.state()
     detector = Detector(state.detector.config, first_seq=state.detector.next_seq)
-    await session.replace(new_state(detector, after(state.position)))
+    await replace(session, new_state(detector, after(state.position)))
 
 
 async def restore(session: Session, body: bytes, allowance: Allowance = UNLIMITED) -> None:
@@ -49,9 +50,9 @@ async def restore(session: Session, body: bytes, allowance: Allowance = UNLIMITE
     except StoreCorrupt:
         remains = await session.store.inspect(session.stream)
         head = (remains and remains.head) or START
-        await session.put_anew(rebased(imported, after(head), head.seq + 1))
+        await overwrite(session, rebased(imported, after(head), head.seq + 1))
     else:
-        await session.replace(rebased(imported, after(present.position), present.detector.next_seq))
+        await replace(session, rebased(imported, after(present.position), present.detector.next_seq))
 
 
 def validated_import(body: bytes, latest: float) -> StreamState:

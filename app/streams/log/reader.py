@@ -27,6 +27,14 @@ class LogReader:
         found = await self.store.find_ids(self.stream, wanted) if wanted else {}
         return {client_id: seq for client_id, seq in found.items() if seq >= oldest_seq}
 
+    async def original_rows(self, ids: Sequence[str], oldest_seq: int) -> dict[int, Records]:
+        """Give the records of known ids as they were when the samples were observed, by the places of the ids."""
+        seqs = await self.seqs(ids, oldest_seq)
+        if not seqs:
+            return {}
+        records = await self.original_records(seqs.values())
+        return {row: records[seqs[i]] for row, i in enumerate(ids) if i in seqs and seqs[i] in records}
+
     async def original_records(self, seqs: Iterable[int]) -> dict[int, Records]:
         """Give the records as they were when the samples were observed; those trimmed are left out."""
         found: dict[int, Records] = {}

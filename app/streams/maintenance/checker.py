@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
 
-from app.storage import START, Store, StoreError
+from app.storage import START, StoreError
 from app.streams.maintenance.diagnosis import Diagnosis, diagnose
 from app.streams.open.fingerprint import fingerprint
 from app.streams.open.registry import Registry
@@ -19,8 +19,9 @@ MAX_RECHECKED = 20
 class Checker:
     """Finds damage when asked, and notices when another worker has repaired it."""
 
-    def __init__(self, registry: Registry, store: Store) -> None:
-        self._registry, self._store, self._health = registry, store, registry.health
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._store, self._health = registry.worker.store, registry.worker.health
         self._turn = asyncio.Lock()
 
     async def check(self, stream: str) -> Diagnosis:
@@ -51,5 +52,5 @@ class Checker:
 
     def _closed(self, streams: Iterable[str]) -> list[str]:
         """Give some of the streams that are not open here."""
-        closed = (stream for stream in list(streams) if not self._registry.is_open(stream))
+        closed = (stream for stream in list(streams) if stream not in self._registry.sessions)
         return list(islice(closed, MAX_RECHECKED))

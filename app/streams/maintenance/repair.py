@@ -6,6 +6,7 @@ from app.storage import Position, StoreCorrupt
 from app.streams.errors import RepairLoses
 from app.streams.maintenance.diagnosis import Diagnosis, Finding, diagnose
 from app.streams.open.incidents import Mismatches, Rebuilt
+from app.streams.open.replacement import overwrite, restore_snapshot
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState, after, rebased
 
@@ -74,10 +75,10 @@ async def repair(session: Session, *, lossy: bool) -> Repaired:
         state.rebuilt = mark
         for difference in found.best.differences:
             state.replay_mismatches.add(difference.reason, difference.logged.seq.tolist(), now)
-        await session.put_back(state)
+        await restore_snapshot(session, state)
     elif lossy:
         mark.lost_first_seq, mark.lost_last_seq = first, last
-        await session.put_anew(with_new_log(state, found.remains.head or state.position, mark))
+        await overwrite(session, with_new_log(state, found.remains.head or state.position, mark))
     else:
         raise RepairLoses(session.stream, losses(found))
     return Repaired(session.stream, True, found.findings, first, last)

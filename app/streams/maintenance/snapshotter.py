@@ -1,10 +1,10 @@
 """Stores snapshots and closes streams in the background."""
 
+import asyncio
 from itertools import count
 
 from app.streams.maintenance.background import Background
 from app.streams.maintenance.checker import Checker
-from app.streams.open.clock import Clock
 from app.streams.open.registry import Registry
 
 PAUSE_SECONDS = 0.5
@@ -14,13 +14,19 @@ ROUNDS_PER_RECHECK = 60
 class Snapshotter(Background):
     """Stores the snapshots that are due and closes unused streams, round after round."""
 
-    def __init__(self, registry: Registry, checker: Checker, clock: Clock) -> None:
-        self._registry, self._checker, self._clock = registry, checker, clock
+    def __init__(self, registry: Registry, checker: Checker) -> None:
+        self._registry, self._checker, self._clock = registry, checker, registry.worker.clock
 
     async def _run(self) -> None:
         for round_number in count(1):
             await self._clock.sleep(PAUSE_SECONDS)
-            await self._registry.save_due()
+            await self.save_due()
             await self._registry.close_unused()
             if round_number % ROUNDS_PER_RECHECK == 0:
                 await self._checker.recheck()
+
+    async def save_due(self) -> None:
+        """Store the snapshots that are due, one after another."""
+        for session in [session for session in self._registry.sessions.values() if session.snapshot_is_due]:
+            await self._registry.save(session)
+            await asyncio.sleep(0)

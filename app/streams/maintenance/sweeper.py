@@ -4,19 +4,21 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from app.settings import Settings
-from app.storage import START, LeaseHeld, Silence, Store, StoreError
+from app.storage import START, LeaseHeld, Position, Silence, StoreError
+from app.streams.errors import NotSilent, UnknownStream
 from app.streams.log.events import UnreadableEvent, read_event
+from app.streams.log.horizon import SILENT_STEP
 from app.streams.maintenance.background import Background
 from app.streams.maintenance.lifetimes import Lifetimes
-from app.streams.open.clock import Clock
 from app.streams.open.registry import Registry
+from app.streams.open.replacement import delete_silent
+from app.streams.open.session import Session
 
 FIRST_SECONDS = 60.0
 PAGE_STREAMS = 200
 PAUSE_SECONDS = 0.05
 NAME = "*sweep"
-"""What is leased by the one worker that sweeps: no stream can be called so."""
+"""The lease of the one worker that sweeps: no stream can have this name."""
 
 logger = logging.getLogger(__name__)
 
@@ -24,9 +26,11 @@ logger = logging.getLogger(__name__)
 class Sweeper(Background):
     """Sweeps as long as no other worker does."""
 
-    def __init__(self, registry: Registry, store: Store, settings: Settings, clock: Clock) -> None:
-        self._registry, self._store, self._settings, self._clock = registry, store, settings, clock
-        self._lifetimes = Lifetimes.parse(settings.stream_ttl)
+    def __init__(self, registry: Registry) -> None:
+        worker = registry.worker
+        self._registry, self._owner = registry, worker.leases.owner
+        self._store, self._settings, self._clock = worker.store, worker.settings, worker.clock
+        self._lifetimes = Lifetimes.parse(worker.settings.stream_ttl)
 
     async def _run(self) -> None:
         await self._clock.sleep(min(FIRST_SECONDS, self._settings.sweep_seconds))
@@ -38,30 +42,35 @@ class Sweeper(Background):
             await self._clock.sleep(self._settings.sweep_seconds)
 
     async def sweep(self) -> None:
-        """Look through all streams, page by page, unless another worker has begun to within the time of a sweep."""
+        """Look through all streams, page by page, unless another worker does or did a moment ago."""
         after = ""
         with suppress(LeaseHeld):
             while streams := await self._store.streams(after, PAGE_STREAMS):
-                await self._store.acquire(NAME, self._registry.leases.owner, self._settings.sweep_seconds)
+                await self._store.acquire(NAME, self._owner, self._settings.sweep_seconds)
                 for stream, silence in (await self._store.silences(streams)).items():
                     await self._tidy(stream, silence)
                 after = streams[-1]
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def _tidy(self, stream: str, silence: Silence) -> None:
-        """Do what is due to a stream; what one of them does not allow must not end the sweep."""
+        """Do what is due to a stream; the failure of one must not end the sweep."""
         lifetime = self._lifetimes.of(stream)
         try:
             if lifetime is not None and silence.seconds >= lifetime:
-                await self._registry.expire(stream, lifetime)
+                await self._delete(stream, lifetime)
             elif await self._is_old(stream, silence):
-                await self._registry.trim(stream)
+                await self._trim(stream)
         except Exception as error:
             unexpected = not isinstance(error, StoreError)
             logger.warning("stream %s: %s", stream, error, exc_info=unexpected, extra={"stream": stream})
 
+    async def _delete(self, stream: str, seconds: float) -> None:
+        async with self._registry.changing(stream) as session:
+            with suppress(NotSilent, UnknownStream):  # no longer silent, or deleted meanwhile
+                await delete_silent(session, seconds)
+
     async def _is_old(self, stream: str, silence: Silence) -> bool:
-        """Tell whether the log of a stream that stores no snapshots any more holds what is older than it may be."""
+        """Tell whether a stream that stores no snapshots any more has a log older than the label horizon."""
         if not silence.log_entries or silence.seconds < 2 * self._settings.snapshot_every_seconds:
             return False
         before = self._clock.steady() - self._settings.label_horizon_seconds
@@ -69,3 +78,24 @@ class Sweeper(Background):
         with suppress(UnreadableEvent):
             return bool(entries) and read_event(entries[0].body).at < before
         return False
+
+    async def _trim(self, stream: str) -> None:
+        """Trim the log of a stream, which is opened for that if it must be."""
+        async with self._registry.changing(stream) as session:
+            was_open = session.is_open
+            try:
+                session.metrics.silent_trims.inc(await trim(session))
+            finally:
+                if not was_open and session.users == 1:
+                    session.forget()
+
+
+async def trim(session: Session) -> bool:
+    """Trim the log of a silent stream; tell whether anything was removed. The session's lock is held."""
+    state = await session.state()
+    oldest_seq = state.horizon.oldest_seq
+    newest = await session.store.entries(session.stream, Position.before(state.position.seq), 1)
+    if newest:
+        state.horizon = state.horizon.with_last(state.detector.next_seq, read_event(newest[0].body).at)
+    await session.store_if_valid(state, step=SILENT_STEP)
+    return state.horizon.oldest_seq > oldest_seq

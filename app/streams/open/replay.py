@@ -89,7 +89,7 @@ async def _observe(
     differing = np.flatnonzero(~agree(records, replayed))
     if len(differing):
         differ(Difference(position, event.build, records[differing], replayed[differing]))
-    state.newest_timestamp = newest(state.newest_timestamp, read_timestamps(event))
+    state.note_times(read_timestamps(event))
 
 
 def times_of(records: Records) -> npt.NDArray[np.float64] | None:
@@ -106,11 +106,3 @@ def close(logged: npt.NDArray[np.float64], replayed: npt.NDArray[np.float64]) ->
     """Tell which numbers are equal but for last bits."""
     near = np.abs(replayed - logged) <= TOLERANCE * np.maximum(1.0, np.abs(logged))
     return near | (np.isnan(logged) & np.isnan(replayed))
-
-
-def newest(known: float | None, timestamps: npt.NDArray[np.float64] | None) -> float | None:
-    """Give the newest of the timestamps seen so far."""
-    if timestamps is None:
-        return known
-    latest = float(timestamps.max())
-    return latest if known is None else max(known, latest)

@@ -13,24 +13,25 @@ from app.storage import (
     Bound,
     Entry,
     Fenced,
-    Position,
     Snapshot,
     StaleWriter,
     StoreCorrupt,
     StoreUnavailable,
     TooManyStreams,
 )
-from app.streams.errors import NotSilent, StreamAppeared, UnknownStream
-from app.streams.log.events import read_event
-from app.streams.log.horizon import SILENT_STEP, STEP
+from app.streams.errors import StreamAppeared, UnknownStream
+from app.streams.log.horizon import STEP
 from app.streams.log.reader import LogReader
 from app.streams.open.loader import StateLoader
-from app.streams.open.state import StreamState, new_state
+from app.streams.open.snapshot_writer import SnapshotWriter
+from app.streams.open.state import StreamState
 from app.streams.open.worker import Worker
-from core import Detector, DetectorConfig, InvalidState
+from app.streams.open.write_backoff import WriteBackoff
+from core import InvalidState
 
 RETRY_SECONDS = 5.0
 COPY_SECONDS = 1.0
+"""How long a copy of a stream that another worker writes serves reads."""
 
 logger = logging.getLogger(__name__)
 
@@ -38,9 +39,9 @@ logger = logging.getLogger(__name__)
 class Session:
     """A stream between the first request for it and its eviction.
 
-    Whatever changes it holds `lock`, and the stream's lease. Memory never gets ahead of the log unnoticed: when an
-    event is not known to be kept, or the lease is lost, the state serves reads at most, and is loaded again before the
-    next change.
+    Whoever changes the stream holds `lock` and the stream's lease. The state never gets ahead of the log unnoticed: if
+    it is not certain that an event was logged, or if the lease is lost, the state serves reads only, and is loaded
+    again before the next change.
     """
 
     def __init__(self, stream: str, worker: Worker) -> None:
@@ -51,23 +52,18 @@ class Session:
         self.settings = worker.settings
         self.metrics = worker.metrics
         self.leases = worker.leases
-        self.subscriptions = worker.subscriptions
         self.lock = asyncio.Lock()
         self.users = 0
         self.used_at = self.clock.monotonic()
-        self.weight = 0
+        self.counted_bytes = 0
+        """What the registry has counted of this stream's memory."""
         self.log = LogReader(self.store, stream)
-        self.unsaved_since: float | None = None
-        self._save_again_at = -math.inf
-        self.figures: StreamFigures | None = None
+        self.snapshots = SnapshotWriter(stream, worker)
+        self.backoff = WriteBackoff(self.clock)
         self._state: StreamState | None = None
-        self._current = False
-        self._look_again_at = -math.inf
-        self._refused_writes = 0  # in a row
-        self._write_again_at = -math.inf
-        self._refusal: StoreUnavailable | None = None
+        self._is_trusted = False
+        self._load_again_at = -math.inf
         self._acknowledged = START
-        self._pending_creation: Snapshot | None = None
 
     @property
     def is_open(self) -> bool:
@@ -75,9 +71,18 @@ class Session:
         return self._state is not None
 
     @property
-    def present_state(self) -> StreamState | None:
+    def current_state(self) -> StreamState | None:
         """Give the state in memory if it is known to be the newest."""
         return self._state if self._is_current else None
+
+    @property
+    def _is_current(self) -> bool:
+        return self._is_trusted and self.leases.holds(self.stream)
+
+    @property
+    def figures(self) -> StreamFigures | None:
+        """Give the figures for the metrics; None while the stream is not in memory."""
+        return None if self._state is None else self._state.figures
 
     @property
     def memory_bytes(self) -> int:
@@ -86,47 +91,37 @@ class Session:
 
     @property
     def snapshot_is_due(self) -> bool:
-        """Tell whether enough events, or enough time, have passed since the last snapshot."""
-        if self._state is None or self.unsaved_since is None or self.clock.monotonic() < self._save_again_at:
-            return False
-        if self._state.rebuilt is not None and not self._state.figures.snapshot_bytes:
-            return True  # until there is a good snapshot, each opening takes a long replay
-        waited = self.clock.monotonic() - self.unsaved_since
-        many = self._state.unsaved_events >= self.settings.snapshot_every_events
-        return many or waited >= self.settings.snapshot_every_seconds
-
-    @property
-    def _is_current(self) -> bool:
-        return self._current and self.leases.holds(self.stream)
+        """Tell whether it is time for a snapshot."""
+        return self._state is not None and self.snapshots.is_due(self._state)
 
     def oldest_to_label(self, state: StreamState) -> int:
-        """Give the oldest sample that can be labelled: when the log is trimmed must not decide what a label does."""
+        """Give the oldest sample that can be labelled; it does not depend on when the log is trimmed."""
         return state.horizon.oldest_to_label(state.detector.next_seq, self.settings.horizon_samples)
 
     async def state(self, *, is_strict: bool | None = None) -> StreamState:
-        """Give the state as of the log's head, for a change; UnknownStream if there is none, LeaseHeld if not ours.
+        """Give the newest state, for a change. Raises UnknownStream or, if another worker writes it, LeaseHeld.
 
-        is_strict says whether a replay that differs from the log is refused, in place of the setting.
+        is_strict overrides the setting that refuses a replay that differs from the log.
         """
         if self._state is None or not self._is_current:
             await self.leases.acquire(self.stream)
-            self._place(await self._loader(is_strict).load(may_rebuild=True))
+            self.place(await self._loader(is_strict).load(may_rebuild=True))
             self._note_setback()
         if self._state is None:
             raise UnknownStream(self.stream)
         return self._state
 
     async def state_to_change(self) -> StreamState:
-        """Give the state for a change; nothing is read anew while the store goes on refusing them."""
+        """Give the newest state; during a pause after refused writes, load nothing and raise StoreUnavailable."""
         if not self._is_current:
-            self.refuse_again()
+            self.backoff.check()
         return await self.state()
 
     async def readable(self) -> StreamState:
         """Give a state to read from; while the store is down, the one in memory."""
         # a store that hangs takes seconds to fail: one read now and then finds out, no other waits for it
-        is_kept_waiting = self.lock.locked() or self.clock.monotonic() < self._look_again_at
-        if self._state is not None and (self._is_current or is_kept_waiting):
+        has_to_wait = self.lock.locked() or self.clock.monotonic() < self._load_again_at
+        if self._state is not None and (self._is_current or has_to_wait):
             return self._state
         async with self.lock:
             try:
@@ -134,19 +129,19 @@ class Session:
             except StoreUnavailable:
                 if self._state is None:
                     raise
-                self._look_again_at = self.clock.monotonic() + RETRY_SECONDS
+                self._load_again_at = self.clock.monotonic() + RETRY_SECONDS
                 return self._state
 
     async def latest(self) -> StreamState:
-        """Give the state as of the log's head, for a read, whoever writes the stream."""
+        """Give the newest state, for a read, whichever worker writes the stream."""
         if self.leases.holds(self.stream):
             return await self.state()
         try:
-            self._place(await self._loader().load(may_rebuild=False))
+            self.place(await self._loader().load(may_rebuild=False))
         except StoreCorrupt:
-            return await self.state()  # who writes the stream may rebuild it
-        self._current, self.unsaved_since = False, None
-        self._look_again_at = self.clock.monotonic() + COPY_SECONDS
+            return await self.state()  # only the worker that writes a stream may rebuild it
+        self._is_trusted, self.snapshots.unsaved_since = False, None
+        self._load_again_at = self.clock.monotonic() + COPY_SECONDS
         if self._state is None:
             raise UnknownStream(self.stream)
         return self._state
@@ -154,18 +149,17 @@ class Session:
     def _loader(self, is_strict: bool | None = None) -> StateLoader:
         return StateLoader(self.stream, self._worker, self.settings.strict_replay if is_strict is None else is_strict)
 
-    def _place(self, state: StreamState | None) -> None:
-        self._state, self._current = state, True
-        self._pending_creation = None
-        self.figures = None if state is None else state.figures
+    def place(self, state: StreamState | None) -> None:
+        """Take a state as the newest; None if there is no such stream."""
+        self._state, self._is_trusted = state, True
         if state is not None:
             state.figures.stream = self.stream
             state.update_figures()
             state.figures.take_costs(state.detector.costs())
-        self.unsaved_since = self.clock.monotonic() if state is not None and state.unsaved_events else None
+        self.snapshots.begin(state)
 
     def _note_setback(self) -> None:
-        """Count it when the store has lost what it had acknowledged to us, as an unpromised fail-over can."""
+        """Count it if the store has lost what it had acknowledged, as a fail-over without that promise can."""
         position = START if self._state is None else self._state.position
         if position < self._acknowledged:
             self.metrics.setbacks.inc()
@@ -173,192 +167,81 @@ class Session:
             logger.warning("stream %s: %s", self.stream, what, extra={"stream": self.stream})
         self._acknowledged = position
 
-    def begin(self, config: DetectorConfig) -> StreamState:
-        """Start a stream in memory; the store learns of it with its first event."""
-        state = new_state(Detector(config), START)
-        self._place(state)
-        self._pending_creation = Snapshot(state.position, state.to_bytes())
-        return state
-
-    async def create(self, state: StreamState, bounds: Sequence[Bound]) -> None:
-        """Make a new stream known to the store. Raises TooManyStreams."""
-        with self.ahead_of_log():  # one that is not vouched for may yet be found by the next try
-            is_new = await self._create(Snapshot(state.position, state.to_bytes()), bounds)
-        if not is_new:
-            self.forget()
-            raise StreamAppeared(self.stream)
-        self._place(state)
-
-    async def _create(self, snapshot: Snapshot, bounds: Sequence[Bound]) -> bool:
-        bounds = (Bound("", self.settings.max_streams), *bounds)
-        return await self.store.create(self.stream, snapshot, self.leases.token(self.stream), bounds)
-
     def forget(self) -> None:
-        """Drop the state and leave the stream to others; the next use loads it."""
-        self._place(None)
-        self._current = False
+        """Drop the state and release the lease; the next use loads it."""
+        self.place(None)
+        self._is_trusted = False
         self.leases.release(self.stream)
+
+    def start_over(self, state: StreamState | None) -> None:
+        """Go on with a state whose log begins anew, or with none after the stream was deleted."""
+        if state is None:
+            self.forget()
+        else:
+            self.place(state)
+        self._acknowledged = START if state is None else state.position
+        self._worker.health.forget(self.stream)
+        self._worker.subscriptions.notify(self.stream, is_new_log=True)
 
     @contextmanager
     def ahead_of_log(self) -> Iterator[None]:
-        """Mark the state as not to be trusted when the block that changes it does not come to its end."""
+        """Distrust the state, and get a new lease, if the block that changes it does not come to its end."""
         try:
             yield
         except TooManyStreams:
             raise  # there is nothing yet that could be ahead
         except BaseException as error:
             if isinstance(error, StoreUnavailable):
-                self._note_refusal(error)
-            self._current, self._look_again_at = False, -math.inf
+                self.backoff.note_refusal(error)
+            self._is_trusted, self._load_again_at = False, -math.inf
             self.leases.drop(self.stream)
             raise
 
-    def _note_refusal(self, error: StoreUnavailable) -> None:
-        """Let writes try again at once after the first refusal, then after a second, and then more and more seldom."""
-        self._refused_writes, self._refusal = self._refused_writes + 1, error
-        pause = min(2.0 ** (self._refused_writes - 2), RETRY_SECONDS) if self._refused_writes > 1 else 0.0
-        self._write_again_at = self.clock.monotonic() + pause
-
-    def refuse_again(self) -> None:
-        """Raise the store's last refusal anew if it is not yet time for another try.
-
-        Each try leaves the engine ahead of the log, and the next reader waits for a replay.
-        """
-        if self._refusal is not None and self.clock.monotonic() < self._write_again_at:
-            raise StoreUnavailable(self._refusal.reason, self._refusal.cause)
+    async def create(self, state: StreamState, bounds: Sequence[Bound]) -> None:
+        """Make a new stream known to the store. Raises TooManyStreams, or StreamAppeared if there is one by now."""
+        snapshot = state.first_snapshot or Snapshot(state.position, state.to_bytes())
+        bounds = (Bound("", self.settings.max_streams), *bounds)
+        with self.ahead_of_log():  # a creation that is not confirmed may be found by the next try
+            is_new = await self.store.create(self.stream, snapshot, self.leases.token(self.stream), bounds)
+        if not is_new:
+            self.forget()
+            raise StreamAppeared(self.stream)
+        state.first_snapshot = None
+        self.place(state)
 
     async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
         """Log an event that the engine has taken; only then is it acknowledged."""
         await self.store.append(self.stream, state.position, entry, labels, self.leases.token(self.stream))
-        self._refused_writes, self._refusal = 0, None
+        self.backoff.note_success()
         state.position = self._acknowledged = entry.position
         state.unsaved_events += 1
-        if self.unsaved_since is None:
-            self.unsaved_since = self.clock.monotonic()
-        self.subscriptions.notify(self.stream)
-
-    async def create_if_pending(self, bounds: Sequence[Bound]) -> None:
-        """Make a stream that was begun known to the store, before its first event. Raises TooManyStreams."""
-        if self._pending_creation is not None:
-            if not await self._create(self._pending_creation, bounds):
-                raise StreamAppeared(self.stream)
-            self._pending_creation = None
-
-    def discard_if_pending(self) -> None:
-        """Drop a stream that the store never heard of."""
-        if self._pending_creation is not None:
-            self.forget()
+        self.snapshots.note_change()
+        self._worker.subscriptions.notify(self.stream)
 
     async def save(self) -> None:
-        """Store a snapshot and trim the log to the label horizon."""
+        """Store a snapshot if the state has changed and this worker writes the stream."""
         state = self._state
-        if self._current and not self._is_current:
-            self.unsaved_since = None  # another worker's to store now
-        if state is None or not self._is_current or not state.unsaved_events:
-            return
-        try:
-            await self.store_snapshot(state)
-        except InvalidState as error:
-            self._note_failure(state, error)
+        if self._is_trusted and not self._is_current:
+            self.snapshots.unsaved_since = None  # another worker's to store now
+        if state is not None and self._is_current and state.unsaved_events:
+            await self.store_if_valid(state)
 
-    async def trim(self) -> bool:
-        """Trim the log of a stream that gets nothing any more; tell whether anything went."""
-        state = await self.state()
-        oldest_seq = state.horizon.oldest_seq
-        newest = await self.store.entries(self.stream, Position.before(state.position.seq), 1)
-        if newest:
-            state.horizon = state.horizon.with_last(state.detector.next_seq, read_event(newest[0].body).at)
+    async def store_if_valid(self, state: StreamState, *, step: int = STEP) -> None:
+        """Store a snapshot; if the state could not be read back, note that and keep the log."""
         try:
-            await self.store_snapshot(state, step=SILENT_STEP)
+            await self.store_snapshot(state, step=step)
         except InvalidState as error:
-            self._note_failure(state, error)
-        return state.horizon.oldest_seq > oldest_seq
+            self.snapshots.note_invalid(state, error)
 
     async def store_snapshot(self, state: StreamState, *, as_base: bool = False, step: int = STEP) -> None:
-        """Store a snapshot of the state in memory; InvalidState, and the log stays, if it could not be read back."""
-        horizon = state.horizon.advanced(
-            state.detector.next_seq,
-            self.clock.steady(),
-            self.settings.horizon_samples,
-            self.settings.label_horizon_seconds,
-            step,
-        )
-        snapshot = Snapshot(state.position, state.to_bytes(horizon))
+        """Store a snapshot; forget the stream if another worker writes it by now. Raises InvalidState."""
         try:
-            token = self.leases.token(self.stream)
-            await self.store.save_snapshot(self.stream, snapshot, horizon.oldest_seq, token, as_base=as_base)
+            await self.snapshots.write(state, as_base=as_base, step=step)
         except (StaleWriter, Fenced):
             self.forget()
             raise
-        self.metrics.snapshots.inc()
-        state.horizon, state.unsaved_events, state.snapshot_failure = horizon, 0, None
-        state.update_figures()
-        state.figures.snapshot_bytes = len(snapshot.body)
-        self.unsaved_since = None
-
-    def _note_failure(self, state: StreamState, error: InvalidState) -> None:
-        """Go on without a snapshot, which the log can do as well; try again when the next one would be due."""
-        self.metrics.snapshot_failures.inc()
-        self._save_again_at = self.clock.monotonic() + self.settings.snapshot_every_seconds
-        if state.snapshot_failure is None:
-            logger.warning("no snapshot of stream %s: %s", self.stream, error, extra={"stream": self.stream})
-        state.snapshot_failure = error.reason
-
-    async def put_back(self, state: StreamState) -> None:
-        """Store a state that stands at the head of the log in place of what could not be read."""
-        with self.ahead_of_log():
-            await self.store_snapshot(state, as_base=True)
-        self._place(state)
-        self.mark_readable()
-
-    async def put_anew(self, state: StreamState) -> None:
-        """Put a state in the place of whatever is there of the stream; the log begins anew."""
-        snapshot = Snapshot(state.position, state.to_bytes())
-        with self.ahead_of_log():
-            await self.store.restore(self.stream, snapshot, self.leases.token(self.stream))
-        self._place(state)
-        self._acknowledged = state.position
-        self._worker.health.forget(self.stream)
-        self.mark_readable()
-        self.subscriptions.notify(self.stream, is_new_log=True)
 
     def mark_readable(self) -> None:
         """Note that the stream can be read, and whether its replay differs from its log."""
         is_mismatched = self._state is not None and bool(self._state.replay_mismatches)
         self._worker.health.mark_readable(self.stream, is_mismatched=is_mismatched)
-
-    async def replace(self, state: StreamState) -> None:
-        """Put another state in the place of the present one, in the store and in memory; the log begins anew."""
-        present = await self.state()
-        snapshot, token = Snapshot(state.position, state.to_bytes()), self.leases.token(self.stream)
-        with self.ahead_of_log():
-            await self.store.replace(self.stream, present.position, snapshot, token)
-        self._place(state)
-        self._acknowledged = state.position
-        self._worker.health.forget(self.stream)
-        self.subscriptions.notify(self.stream, is_new_log=True)
-
-    async def delete_silent(self, seconds: float) -> None:
-        """Delete the stream if it is silent for so long, by now, when nobody else can write it. Raises NotSilent."""
-        await self.leases.acquire(self.stream)
-        silence = (await self.store.silences([self.stream])).get(self.stream)
-        if silence is None:
-            raise UnknownStream(self.stream)
-        if silence.seconds < seconds:
-            raise NotSilent(silence.seconds, seconds)
-        await self.delete("silent")
-        about = {"stream": self.stream}
-        logger.info("stream %s deleted: silent for %.0f s", self.stream, silence.seconds, extra=about)
-
-    async def delete(self, reason: str = "request") -> bool:
-        """Delete the stream."""
-        await self.leases.acquire(self.stream)
-        try:
-            existed = await self.store.delete(self.stream, self.leases.token(self.stream))
-            self.metrics.streams_deleted[reason].inc(existed)
-            return existed
-        finally:
-            self.forget()
-            self._worker.health.forget(self.stream)
-            self._acknowledged = START
-            self.subscriptions.notify(self.stream, is_new_log=True)

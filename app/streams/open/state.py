@@ -5,18 +5,19 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from app.metrics import StreamFigures
-from app.storage import START, Position
+from app.storage import START, Position, Snapshot
 from app.streams.log.horizon import Horizon
 from app.streams.open.incidents import Mismatches, Rebuilt
 from app.streams.open.memory import SESSION_BYTES, held_bytes
-from core import Detector, InvalidSnapshot, decode_snapshot, encode_snapshot
+from core import Detector, DetectorConfig, InvalidSnapshot, decode_snapshot, encode_snapshot
 
 KIND = "stream"
 VERSION = 1
-GROWTH, MOST_UNWEIGHED = 8, 1024
-"""A stream is weighed again when it has seen one in so many samples more, at the latest after so many."""
+GROWTH, MAX_UNMEASURED = 8, 1024
+"""A stream's memory is measured again after it has seen 1/GROWTH more samples, at the latest after MAX_UNMEASURED."""
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -34,7 +35,8 @@ class Header(msgspec.Struct, frozen=True):
 class StreamState:
     """A detector and its place in the log, and what is to stay visible of its past until somebody accepts it.
 
-    snapshot_failure says why the state cannot be stored.
+    snapshot_failure says why the state cannot be stored. first_snapshot is what a new stream is created with; None once
+    the store knows the stream.
     """
 
     detector: Detector
@@ -45,9 +47,10 @@ class StreamState:
     replay_mismatches: Mismatches = field(default_factory=Mismatches)
     rebuilt: Rebuilt | None = None
     snapshot_failure: str | None = None
-    weight: int = 0
-    weigh_from: int = 0
+    first_snapshot: Snapshot | None = None
     figures: StreamFigures = field(init=False)
+    _measured_bytes: int = field(default=0, init=False)
+    _measure_again_at: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.figures = StreamFigures("", self.detector.config.expected_anomaly_rate)
@@ -62,13 +65,19 @@ class StreamState:
         figures.log_samples = detector.next_seq - self.horizon.oldest_seq
         figures.unsaved_events = self.unsaved_events
 
+    def note_times(self, times: npt.NDArray[np.float64] | None) -> None:
+        """Keep the newest of the times that samples came with."""
+        if times is not None:
+            latest = float(times.max())
+            self.newest_timestamp = latest if self.newest_timestamp is None else max(self.newest_timestamp, latest)
+
     def memory_bytes(self) -> int:
-        """Give the bytes in memory, as of the last time that they were counted: that takes a millisecond."""
+        """Give the bytes in memory as last measured: to measure takes a millisecond."""
         seen = self.detector.n_seen
-        if not self.weight or seen >= self.weigh_from:
-            self.weight = SESSION_BYTES + held_bytes(self)
-            self.weigh_from = seen + 1 + min(seen // GROWTH, MOST_UNWEIGHED)
-        return self.weight
+        if not self._measured_bytes or seen >= self._measure_again_at:
+            self._measured_bytes = SESSION_BYTES + held_bytes(self)
+            self._measure_again_at = seen + 1 + min(seen // GROWTH, MAX_UNMEASURED)
+        return self._measured_bytes
 
     def to_bytes(self, horizon: Horizon | None = None) -> bytes:
         """Write the state; it continues bit for bit."""
@@ -127,3 +136,10 @@ def read_header(meta: dict[str, Any]) -> Header:
         return msgspec.convert(meta, Header)
     except msgspec.ValidationError as error:
         raise InvalidSnapshot(str(error)) from error
+
+
+def first_state(config: DetectorConfig) -> StreamState:
+    """Give the state of a stream that the store does not know yet."""
+    state = new_state(Detector(config), START)
+    state.first_snapshot = Snapshot(state.position, state.to_bytes())
+    return state

@@ -1,19 +1,20 @@
-"""What all streams of this process work with."""
+"""What all streams of this process share."""
 
 from dataclasses import dataclass
+from typing import Self
 
 from app.metrics import Metrics
 from app.settings import Settings
 from app.storage import Store
 from app.streams.open.clock import Clock
 from app.streams.open.health import StreamHealth
-from app.streams.open.leases import Leases
+from app.streams.open.leases import Leases, unique_name
 from app.streams.open.subscriptions import Subscriptions
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """The process as its streams see it."""
+    """This process, as its streams see it."""
 
     store: Store
     settings: Settings
@@ -22,3 +23,10 @@ class Worker:
     leases: Leases
     health: StreamHealth
     subscriptions: Subscriptions
+
+    @classmethod
+    def of(cls, store: Store, settings: Settings, clock: Clock, metrics: Metrics) -> Self:
+        """Make a worker that has no stream yet."""
+        owner = settings.worker or unique_name()
+        leases = Leases(store, owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
+        return cls(store, settings, clock, metrics, leases, StreamHealth(), Subscriptions(settings.max_watchers))

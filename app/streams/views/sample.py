@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.streams.batches.samples import feature_names
+from app.streams.batches.features import feature_names
 from app.streams.errors import UnknownSample
 from app.streams.log.events import read_batch
 from app.streams.log.explanations import Explained, explained_of

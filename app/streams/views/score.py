@@ -8,7 +8,8 @@ from app.storage import StoreUnavailable
 from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.batches.answer import Answer
 from app.streams.batches.batch import Batch
-from app.streams.batches.samples import Matrix, feature_names
+from app.streams.batches.features import feature_names
+from app.streams.batches.samples import Matrix
 from app.streams.log.explanations import explained_of
 from app.streams.open.session import Session
 from app.streams.open.state import costs_of

@@ -75,7 +75,7 @@ async def test_explaining_changes_nothing_else(service):
     answer = await explained(service, X.tolist())
     assert set(answer) - set(plain) == {"explanation", "explanation_note"}
     assert {name: answer[name] for name in plain} == {**plain, "stream": "s"}
-    detectors = [service.registry._sessions[name]._state.detector.to_bytes() for name in ("s", "plain")]
+    detectors = [service.registry.peek(name).detector.to_bytes() for name in ("s", "plain")]
     assert detectors[0] == detectors[1]
 
 

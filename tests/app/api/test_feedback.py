@@ -136,7 +136,7 @@ async def test_samples_beyond_the_horizon_are_expired():
     async with Service(label_horizon_samples=10) as service:
         await service.observe(blobs(30), ids=[f"i{i}" for i in range(30)])
         await service.observe(blobs(30))
-        await service.registry.save(service.registry._sessions["s"])
+        await service.registry.save(service.registry.sessions["s"])
         answer = await service.feedback(*({"seq": seq, "anomaly": True} for seq in (1, 30, 50, 51, 60)))
         assert answer["oldest_seq"] == 51
         assert answer["outcome"] == ["expired", "expired", "expired", "applied", "applied"]
@@ -150,7 +150,7 @@ async def test_a_label_expires_at_the_horizon_whether_or_not_the_log_was_trimmed
         untrimmed = await service.feedback(*labels, query="&dry_run=true")
         assert untrimmed["outcome"] == ["expired", "expired", "applied"]
         assert (await service.accepted("GET", "/streams/s"))["oldest_seq"] == untrimmed["oldest_seq"] == 51
-        await service.registry.save(service.registry._sessions["s"])
+        await service.registry.save(service.registry.sessions["s"])
         trimmed = await service.feedback(*labels[::2], query="&dry_run=true")
         assert trimmed["outcome"] == ["expired", "applied"]
         assert trimmed["threshold_after"] == untrimmed["threshold_after"]

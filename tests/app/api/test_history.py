@@ -102,7 +102,7 @@ async def test_a_trimmed_log_gives_what_it_holds():
         for _ in range(20):
             await service.observe(blobs(10))
             await service.feedback({"seq": 1, "anomaly": True})
-        await service.registry.save_due()
+        await service.snapshotter.save_due()
         page = await service.accepted("GET", "/streams/s/history?from=1")
         assert 1 < page["oldest_seq"] <= 151
         assert page["seq"] == list(range(page["oldest_seq"], 201))
@@ -130,13 +130,13 @@ async def test_the_time_is_the_timestamp_or_that_of_arrival(service):
 
 async def test_reading_opens_no_stream(filled):
     store = filled.store
-    await filled.registry.save(filled.registry._sessions["s"], closing="room")
+    await filled.registry.save(filled.registry.sessions["s"], closing="room")
     assert filled.registry.count() == 0
     for path in ("history?values=true", "review"):
         await filled.accepted("GET", f"/streams/s/{path}")
     await filled.accepted("GET", "/streams?details=true")
     assert filled.registry.count() == 0
-    assert not filled.registry._sessions
+    assert not filled.registry.sessions
     assert store is filled.store
 
 
@@ -217,7 +217,7 @@ async def test_streams_in_short_say_the_same_open_and_closed(filled):
     assert opened["threshold"] == full["threshold"]
     assert (opened["labels"], opened["misses"] + opened["true_alarms"]) == (1, 1)
     assert opened["newest_time"] == filled.clock.wall
-    await filled.registry.save(filled.registry._sessions["s"], closing="room")
+    await filled.registry.save(filled.registry.sessions["s"], closing="room")
     (closed,) = (await filled.accepted("GET", "/streams?details=true"))["streams"]
     assert closed.pop("silent_seconds") >= opened.pop("silent_seconds")
     assert closed == opened
@@ -234,7 +234,7 @@ async def test_a_stream_of_another_worker_counts_what_its_log_holds():
 
 async def test_a_damaged_stream_is_named_in_the_list_and_spoils_nothing(filled):
     await filled.observe(blobs(5), stream="t")
-    await filled.registry.save(filled.registry._sessions["s"], closing="room")
+    await filled.registry.save(filled.registry.sessions["s"], closing="room")
     stored = filled.store._streams["s"]
     stored.snapshot = type(stored.snapshot)(stored.snapshot.position, b"damaged")
     first, second = (await filled.accepted("GET", "/streams?details=true"))["streams"]

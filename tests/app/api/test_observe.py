@@ -163,7 +163,7 @@ async def test_after_the_horizon_an_id_is_a_new_sample():
     async with Service(label_horizon_samples=10) as service:
         await service.observe([[1.0, 2.0]], ids=["a"])
         await service.observe(blobs(20))
-        await service.registry.save(service.registry._sessions["s"])
+        await service.registry.save(service.registry.sessions["s"])
         assert (await service.observe([[9.0, 9.0]], ids=["a"]))["seq"] == [22]
         labelled = await service.feedback({"id": "a", "anomaly": True})
         assert (labelled["seq"], labelled["outcome"]) == ([22], ["applied"])

@@ -136,9 +136,9 @@ async def test_a_change_that_was_made_is_described_though_the_stream_is_deleted_
         held = asyncio.Event()
         store.before["create" if change == "create" else "replace"] = held.wait
         changing = asyncio.create_task(service.http.request(method, path, **given))
-        await until(lambda: any(session.lock.locked() for session in service.registry._sessions.values()))
+        await until(lambda: any(session.lock.locked() for session in service.registry.sessions.values()))
         deleting = asyncio.create_task(service.http.delete("/streams/s"))
-        await until(lambda: service.registry._sessions["s"].users == 2)
+        await until(lambda: service.registry.sessions["s"].users == 2)
         held.set()
         answers = await asyncio.gather(changing, deleting)
         assert [answer.status_code for answer in answers] == [201 if change == "create" else 200, 204]

@@ -17,11 +17,14 @@ from app.settings import Settings
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
 from app.streams.batches.batch import Batch
-from app.streams.batches.samples import ArraySamples
+from app.streams.batches.rows import ArraySamples
 from app.streams.changes.feedback import LabelRequest, label
 from app.streams.changes.lifecycle import create
 from app.streams.changes.observe import observe
 from app.streams.open.registry import Registry
+from app.streams.open.shutdown import shut_down
+from app.streams.open.tasks import Tasks
+from app.streams.open.worker import Worker
 from core import Detector, DetectorConfig, Records
 from tests.app.harness import FakeClock, blobs
 
@@ -93,9 +96,8 @@ class Life(RuleBasedStateMachine):
     async def start(self, worker: str = "0") -> None:
         self.store = self.make_store()
         await self.store.open()
-        self.registry = Registry(
-            self.store, Settings(worker=worker, lease_seconds=LEASE_SECONDS), self.clock, self.metrics
-        )
+        settings = Settings(worker=worker, lease_seconds=LEASE_SECONDS)
+        self.registry = Registry(Worker.of(self.store, settings, self.clock, self.metrics))
 
     def run(self, stream: str, change: Any, *given: Any) -> Any:
         """Change a stream as a route does."""
@@ -136,15 +138,15 @@ class Life(RuleBasedStateMachine):
     @rule(stream=STREAMS, close=st.booleans())
     def snapshot_or_evict(self, stream: str, close: bool) -> None:
         """Store what has changed, and perhaps close the stream."""
-        session = self.registry._sessions.get(stream)
+        session = self.registry.sessions.get(stream)
         if session is not None:
             assert self.runner.run(self.registry.save(session, closing="room" if close else ""))
-            assert (stream in self.registry._sessions) != close
+            assert (stream in self.registry.sessions) != close
 
     @rule()
     def crash(self) -> None:
         """End without a word, and begin again when the leases of the dead have ended."""
-        self.registry._sessions.clear()
+        self.registry.sessions.clear()
         self.runner.run(self.store.close())
         self.clock.advance(LEASE_SECONDS + 1)
         self.runner.run(self.start(str(self.workers)))
@@ -157,8 +159,8 @@ class Life(RuleBasedStateMachine):
         self.runner.run(self.start(str(self.workers)))
 
     async def stop(self) -> None:
-        await self.registry.stop()
-        await self.registry.leases.stop()
+        await shut_down(Tasks(), self.registry, 60.0)
+        await self.registry.worker.leases.stop()
         await self.store.close()
 
     def teardown(self) -> None:

@@ -38,7 +38,7 @@ async def fill(service: Service) -> None:
         if number % 4 == 3:
             await service.feedback({"seq": start, "anomaly": False}, {"id": f"i{start + 3}", "anomaly": True})
         if number in (4, 9):
-            await service.registry.save(service.registry._sessions["s"])
+            await service.registry.save(service.registry.sessions["s"])
 
 
 def damage(store: MemoryStore, which: str) -> None:
@@ -55,7 +55,7 @@ def spoilt(body: bytes) -> dict[str, bytes]:
 
 async def settle(service: Service) -> None:
     """Give the background its turn: a rebuilt stream is stored at once."""
-    await service.registry.save_due()
+    await service.snapshotter.save_due()
 
 
 @pytest.mark.parametrize("which", ["flipped", "cut", "empty", "foreign"])
@@ -135,7 +135,7 @@ async def test_what_was_reset_is_rebuilt_from_its_own_beginning():
         await fill(service)
         await service.accepted("POST", "/streams/s/reset")
         expected = (await service.observe(X[:100]))["score"]
-        await service.registry.save(service.registry._sessions["s"])
+        await service.registry.save(service.registry.sessions["s"])
         await service.crash()
     store._streams["s"].base = None
     damage(store, "cut")
@@ -249,7 +249,7 @@ async def test_a_snapshot_that_is_not_what_the_log_gives_is_found_and_repaired()
     await filled(store)
     async with Service() as other:
         await other.observe(X[:110])
-        foreign = other.registry._sessions["s"]._state.to_bytes()
+        foreign = other.registry.peek("s").to_bytes()
     stored = store._streams["s"]
     stored.snapshot = Snapshot(Position(110, 0), foreign)
     stored.log[:] = [entry for entry in stored.log if not (entry.first_seq is None and entry.position.seq >= 110)]
@@ -319,7 +319,7 @@ async def test_a_mismatch_goes_along_to_another_worker_and_is_accepted_there():
     store._monotonic = clock.monotonic
     async with Service(store, clock, worker="a") as a, Service(store, clock, worker="b") as b:
         await a.observe(blobs(1))
-        await a.registry.save(a.registry._sessions["s"], closing="idle")
+        await a.registry.save(a.registry.sessions["s"], closing="idle")
         assert await a.metric("itan_mismatched_streams") == 1
         clock.advance(6)
         await b.observe(blobs(1))
@@ -381,8 +381,8 @@ async def test_a_state_that_could_not_be_read_back_is_not_stored_and_the_stream_
         invalid["is_invalid"] = True
         for _ in range(3):
             clock.advance(31)
-            await service.registry.save_due()
-            await service.registry.save_due()
+            await service.snapshotter.save_due()
+            await service.snapshotter.save_due()
         assert store._streams["s"].snapshot == before
         assert len(store._streams["s"].log) == 1
         assert await service.metric("itan_snapshot_failures_total") == 3
@@ -399,7 +399,7 @@ async def test_a_state_that_could_not_be_read_back_is_not_stored_and_the_stream_
         invalid["is_invalid"] = False
         assert (await service.observe(X[150:151]))["seq"] == [151]
         clock.advance(31)
-        await service.registry.save_due()
+        await service.snapshotter.save_due()
         assert store._streams["s"].snapshot.position == Position(151, 0)
         assert (await service.accepted("GET", "/streams/s"))["snapshot_failure"] is None
 
@@ -417,7 +417,7 @@ async def test_what_a_base_costs(service):
     service.store.save_snapshot = save
     for start in range(0, 2 * BASE_SAMPLES, 500):
         await service.observe(blobs(500, seed=start))
-        await service.registry.save(service.registry._sessions["s"])
+        await service.registry.save(service.registry.sessions["s"])
     assert (len(written), sum(written)) == (2 * BASE_SAMPLES // 500, 2)
 
 

@@ -166,7 +166,7 @@ async def test_one_worker_sweeps_at_a_time():
         await sweep(b)
         assert await store.streams("", 9) == ["s"]
         clock.advance(3601)
-        await a.registry.leases.renew()
+        await a.registry.worker.leases.renew()
         await a.registry.close_unused()
         await asyncio.sleep(0)
         await sweep(b)

@@ -5,11 +5,12 @@ import pytest
 
 from app.storage import Cause, StaleWriter, StoreUnavailable
 from app.storage.memory import MemoryStore
+from app.streams.open.shutdown import shut_down
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 
 
 def sessions(service):
-    return service.registry._sessions
+    return service.registry.sessions
 
 
 async def snapshot_seq(service, stream="s"):
@@ -147,17 +148,17 @@ async def test_snapshots_after_so_many_events():
     async with Service(snapshot_every_events=3) as service:
         for expected in (0, 0, 3, 3, 3, 6):
             await service.observe([[1.0]])
-            await service.registry.save_due()
+            await service.snapshotter.save_due()
             assert await snapshot_seq(service) == expected
 
 
 async def test_snapshots_after_so_long(service):
     await service.observe([[1.0]])
     service.clock.advance(29)
-    await service.registry.save_due()
+    await service.snapshotter.save_due()
     assert await snapshot_seq(service) == 0
     service.clock.advance(2)
-    await service.registry.save_due()
+    await service.snapshotter.save_due()
     assert await snapshot_seq(service) == 1
 
 
@@ -165,7 +166,7 @@ async def test_set_wall_clocks_do_not_hinder_snapshots(service):
     await service.observe([[1.0]])
     service.clock.wall -= 3600
     service.clock.ticks += 31
-    await service.registry.save_due()
+    await service.snapshotter.save_due()
     assert await snapshot_seq(service) == 1
 
 
@@ -391,7 +392,7 @@ async def test_a_store_that_hangs_does_not_hold_up_the_shutdown():
     async with Service(store, shutdown_seconds=0.05) as service:
         await service.observe(blobs(3))
         store.before["save_snapshot"] = asyncio.Event().wait
-    assert not service.registry._running
+    assert not service.app.state.service.tasks
 
 
 async def test_work_that_came_before_the_shutdown_ends_and_later_work_is_refused():
@@ -399,9 +400,9 @@ async def test_work_that_came_before_the_shutdown_ends_and_later_work_is_refused
     async with Service(store) as service:
         store.before["append"] = (held := asyncio.Event()).wait
         pending = asyncio.create_task(service.observe([[1.0]]))
-        while not service.registry._running:  # noqa: ASYNC110 nothing announces it
+        while not service.app.state.service.tasks:  # noqa: ASYNC110 nothing announces it
             await asyncio.sleep(0)
-        stopping = asyncio.create_task(service.registry.stop())
+        stopping = asyncio.create_task(shut_down(service.app.state.service.tasks, service.registry, 10.0))
         await asyncio.sleep(0)
         await service.refused("POST", "/observe?stream=t", 503, "stopping", json={"samples": [[1.0]]})
         held.set()

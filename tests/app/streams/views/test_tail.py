@@ -26,7 +26,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 async def watch(service: Service, after: Position | None = None, stream: str = "s") -> AsyncIterator[Update]:
     """Give what a watcher is told from now on; the first step takes the place."""
     tail = Tail(service.registry, service.store, stream)
-    with service.registry.subscriptions.subscribe(stream) as subscription:
+    with service.registry.worker.subscriptions.subscribe(stream) as subscription:
         await tail.begin(after)
         async with aclosing(tail.news(subscription, lambda: False)) as news:
             async for told in news:
@@ -170,7 +170,7 @@ async def test_the_end_of_a_stream_ends_its_watchers(service: Service) -> None:
     await told(news, Deleted)
     async with asyncio.timeout(PATIENCE):
         assert [one async for one in news] == []
-    assert len(service.registry.subscriptions) == 0
+    assert len(service.registry.worker.subscriptions) == 0
 
 
 async def test_a_position_that_the_log_does_not_know_is_said(service: Service) -> None:
@@ -184,7 +184,7 @@ async def test_a_position_older_than_the_log_is_said() -> None:
     async with Service(label_horizon_samples=50, snapshot_every_events=1) as service:
         for _ in range(30):
             await service.observe(blobs(10))
-        await service.registry.save_due()
+        await service.snapshotter.save_due()
         assert (await service.store.entries("s", Position(0, 0), 1))[0].first_seq > 200
         async with aclosing(watch(service, Position(100, 0))) as news:
             assert (await told(news, NewLog)).position == Position(300, 0)

@@ -1,4 +1,4 @@
-"""What a stream will take once it has grown as far as its config lets it."""
+"""How much memory and storage a stream takes once it has grown as far as its config allows."""
 
 from dataclasses import dataclass
 
