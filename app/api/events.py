@@ -66,8 +66,8 @@ class Events(StreamingResponse):
             return
         # told at once, so that a browser that loses the connection knows from where to go on
         yield b"retry: %d\nid: %s\n\n" % (RETRY_MS, str(self._tail.position).encode())
-        async for news in self._tail.news(self._subscription, self._is_over):
-            yield written(news, values=self._values)
+        async for update in self._tail.updates(self._subscription, self._is_over):
+            yield written(update, values=self._values)
 
 
 def watch_limit_of(settings: Settings, grant: Grant | None) -> WatchLimit:
@@ -97,19 +97,19 @@ def read_position(name: str, text: str | None) -> Position | None:
         raise InvalidQuery(name, text, "a position in the log, such as 17-0") from None
 
 
-def written(news: Update, *, values: bool) -> bytes:
-    """Write news as an event; those of the log carry the position to go on from."""
-    match news:
+def written(update: Update, *, values: bool) -> bytes:
+    """Write an update as an event; updates of the log carry the position to go on from."""
+    match update:
         case NewSamples():
-            known = columns(news.rows, values=values) | {"thinned": news.is_downsampled}
-            return event("samples", known, news.position)
+            known = columns(update.rows, values=values) | {"thinned": update.is_downsampled}
+            return event("samples", known, update.position)
         case NewLabels():
-            labels = {"seq": news.seq, "label": news.label, "threshold": news.threshold}
-            return event("labels", labels, news.position)
+            labels = {"seq": update.seq, "label": update.label, "threshold": update.threshold}
+            return event("labels", labels, update.position)
         case NewModel():
-            return event("model", {"n_seen": news.n_seen, "n_nodes": news.n_nodes, "levels": news.n_levels})
+            return event("model", {"n_seen": update.n_seen, "n_nodes": update.n_nodes, "levels": update.n_levels})
         case NewLog():
-            return event("reset", {"position": str(news.position)}, news.position)
+            return event("reset", {"position": str(update.position)}, update.position)
         case Deleted():
             return event("deleted", {})
         case Heartbeat():

@@ -1,4 +1,4 @@
-"""How much of the service a request may use."""
+"""What a request may use of the service."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ async def free(_: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the key of a request allows: streams, samples and bytes to keep, each told before the work begins."""
+    """What the key of a request allows: streams, samples, bytes to store; all are asked for before the work begins."""
 
     bounds: Sequence[Bound] = NO_BOUNDS
     pay: Callable[[int], Awaitable[None]] = free
@@ -20,7 +20,7 @@ class Allowance:
 
     @property
     def creates(self) -> bool:
-        """Tell whether it lets a stream be created at all."""
+        """Tell whether a stream may be created."""
         return all(bound.most for bound in self.bounds)
 
 

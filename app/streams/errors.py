@@ -1,4 +1,4 @@
-"""What the streams refuse, each error with the data that a caller needs to say why."""
+"""What the streams refuse; each error holds what a caller needs to say why."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -19,9 +19,9 @@ MOST_NAMED = 20
 
 
 class Refused(ValueError):
-    """A request that names a field with a value beyond a limit; nothing was changed.
+    """A request in which a field's value breaks a limit; nothing was changed.
 
-    Where several rows are wrong, `faults` holds the first of them, and n_faults says how many there are.
+    If several rows are wrong, `faults` holds the first of them, and n_faults says how many there are.
     """
 
     def __init__(self, field: str, value: object, limit: str) -> None:
@@ -36,7 +36,7 @@ class Refused(ValueError):
 
     @classmethod
     def of(cls, faults: Iterable[Fault], n_faults: int) -> Self:
-        """Refuse a request for several faults, of which the first MOST_NAMED are named."""
+        """Refuse a request for several faults; only the first MOST_NAMED are named."""
         named = tuple(islice(faults, MOST_NAMED))
         refused = cls(named[0].field, named[0].value, named[0].limit)
         refused.faults, refused.n_faults = named, n_faults
@@ -50,7 +50,7 @@ class Refused(ValueError):
 
 
 class InvalidStreamId(Refused):
-    """A stream id of other characters, or too long."""
+    """A stream id that is too long, or has other characters."""
 
 
 class InvalidSamples(Refused):
@@ -58,11 +58,11 @@ class InvalidSamples(Refused):
 
 
 class InvalidTimestamps(Refused):
-    """Timestamps that no clock should show."""
+    """Timestamps that are too old, too far ahead or out of order."""
 
 
 class InvalidIds(Refused):
-    """Client ids that are doubled in one batch, or of another number than the samples."""
+    """Client ids that occur twice in one batch, or are not as many as the samples."""
 
 
 class TooMany(Refused):
@@ -76,7 +76,7 @@ def refuse_beyond(limit: int, count: int, field: str, setting: str) -> None:
 
 
 def more_than(limit: int, field: str, setting: str) -> TooMany:
-    """Say that a request holds too many of something; how many need not have been counted."""
+    """Give the error for a request that holds too many of something; they need not have been counted."""
     return TooMany(field, f"more than {limit} {field}", f"at most {limit} {field} ({setting}) in one request")
 
 
@@ -95,7 +95,7 @@ class UnknownStream(LookupError):
 
 
 class NotSilent(ValueError):
-    """A stream that was to be deleted if it is silent has been written to meanwhile."""
+    """A stream that was to be deleted only if silent has had a write."""
 
     def __init__(self, seconds: float, needed: float) -> None:
         super().__init__(f"the stream has been silent for only {seconds:.0f} s")
@@ -130,7 +130,7 @@ class StreamAppeared(Exception):
 
 
 class RepairLoses(Exception):
-    """A repair would lose something, and nobody has said that it may."""
+    """A repair would lose something, and was not allowed to."""
 
     def __init__(self, stream: str, what: str) -> None:
         super().__init__(f"a repair of stream {stream!r} loses {what}; lossy=true allows that")
@@ -138,7 +138,7 @@ class RepairLoses(Exception):
 
 
 class ReplayMismatch(Exception):
-    """A replayed sample got another score or threshold than was logged for it, and the operator wants none of that."""
+    """A replayed sample got another score or threshold than the logged one, and replays must be exact."""
 
     def __init__(self, stream: str, what: str) -> None:
         super().__init__(f"stream {stream!r}: {what}; with ITAN_STRICT_REPLAY=false the stream is served anyway")

@@ -1,4 +1,4 @@
-"""What is wrong with a request, field by field, in a form that an answer can hold."""
+"""What is wrong with a request, field by field, in a form that fits into an answer."""
 
 import json
 import math
@@ -18,7 +18,7 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A field of a request whose value is beyond a limit."""
+    """A field of a request whose value breaks a limit."""
 
     field: str
     value: object
@@ -32,7 +32,7 @@ UNNAMED = Fault("", None, "")
 
 
 class Faults:
-    """Gathers what is wrong with the rows of a request, one fault a row."""
+    """Collects faults in the rows of a request, one a row."""
 
     def __init__(self) -> None:
         self._by_row: dict[int, Fault] = {}
@@ -41,20 +41,20 @@ class Faults:
         return len(self._by_row)
 
     def add(self, row: int, field: str, value: object, limit: str) -> None:
-        """Note a fault, unless one of that row is known."""
+        """Add a fault, unless the row has one."""
         self._by_row.setdefault(row, Fault(field, value, limit))
 
     def count(self, rows: Iterable[int]) -> None:
-        """Note faults of rows after so many others that these are never named."""
+        """Add rows with faults that are only counted, since the answer names only the first ones."""
         for row in rows:
             self._by_row.setdefault(row, UNNAMED)
 
     def merge(self, others: "Faults") -> None:
-        """Note what others have gathered."""
+        """Add the faults that others have collected."""
         self._by_row = others._by_row | self._by_row
 
     def by_row(self) -> dict[int, Fault]:
-        """Give the faults in the order of their rows."""
+        """Give the faults by row, in rising order."""
         return {row: self._by_row[row] for row in sorted(self._by_row)}
 
 
@@ -64,19 +64,19 @@ def shown(value: object) -> str:
 
 
 def scalar(value: object) -> Scalar:
-    """Give a value that may have come from anybody: null, booleans and numbers as they are, the rest as text, cut."""
+    """Give any value as a JSON scalar: null, booleans and numbers as they are, the rest as text cut to length."""
     short = pruned(value)
     return short if isinstance(short, Scalar) else shown(value)
 
 
 def cut(text: str, most: int = SHOWN_CHARACTERS) -> str:
-    """Cut a text to a readable length; half characters, which UTF-8 cannot hold, become question marks."""
+    """Cut a text to a readable length; lone surrogates, which UTF-8 cannot hold, become question marks."""
     short = text if len(text) <= most else text[: most - 3] + "..."
     return short if short.isascii() else short.encode(errors="replace").decode()
 
 
 def pruned(value: object, depth: int = 0) -> object:
-    """Give the beginning of a value that JSON can hold: what was refused may be megabytes long."""
+    """Give the first part of a value in a form that JSON can hold: a refused value may be megabytes long."""
     match value:
         case None | bool():
             return value

@@ -1,4 +1,4 @@
-"""Takes a detector through a lot of work in slices, letting other requests in between: the cut changes no result."""
+"""Cuts long work into slices, so that other requests have their turn in between; the cuts change no result."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -11,14 +11,14 @@ import numpy.typing as npt
 from core import Detector, Feedback, InvalidState, Observation, Records
 
 FIRST_ROWS = 16
-MOST_ROWS = 256
+MAX_ROWS = 256
 SLICE_SECONDS = 0.02
 
 
-async def slices(n: int, first: int = FIRST_ROWS, most: int = MOST_ROWS) -> AsyncIterator[slice]:
-    """Cut n items so that the work on each part takes about SLICE_SECONDS; others have their turn between two.
+async def slices(n: int, first: int = FIRST_ROWS, most: int = MAX_ROWS) -> AsyncIterator[slice]:
+    """Cut n items into slices that take about SLICE_SECONDS each; other tasks run between two slices.
 
-    A sample may cost 2 us or 20 ms, by the number of features and the age of the stream.
+    A sample costs between 2 us and 20 ms, depending on the number of features and the age of the stream.
     """
     start, size = 0, first
     while start < n:
@@ -37,7 +37,7 @@ async def observe_slices(
     *,
     explain: bool = False,
 ) -> list[Observation]:
-    """Observe samples (n, m) of these times (n,), if they have any; others have their turn first."""
+    """Observe samples (n, m) with times (n,), if they have any; other tasks run first."""
     await asyncio.sleep(0)
     return [
         detector.observe(X[part], None if times is None else times[part], explain=explain)
@@ -58,7 +58,7 @@ async def feedback_slices(detector: Detector, records: Records, labels: Sequence
 
 
 def isolated(detector: Detector, n: int, first: int) -> Detector:
-    """Give a detector that stays as it is for n items: a copy if they take more than a first slice of this size."""
+    """Give a detector that other tasks do not change while n items are read: a copy if they take several slices."""
     return detector if n <= first else copy_of(detector)
 
 

@@ -19,7 +19,7 @@ NamedRow = Mapping[str, Value]
 
 
 class RowSamples(CheckedSamples):
-    """Rows at these places of the request: a matrix if they are all of one form, else as they were sent."""
+    """Rows at some places of the request: a matrix if all have one form, else as they were sent."""
 
     def __init__(self, field: str, places: Places, X: Matrix | None) -> None:
         self.field = field
@@ -47,19 +47,19 @@ class RowSamples(CheckedSamples):
 
     @abstractmethod
     def _arranged(self, config: DetectorConfig) -> Matrix | None:
-        """Give the matrix of all rows as the stream has it; None if some row does not fit."""
+        """Give the matrix of all rows in the stream's order of features; None if some row does not fit."""
 
     @abstractmethod
     def _sent(self) -> Sequence[Any]:
-        """Give the rows as they were sent; of those in a matrix only the first."""
+        """Give the rows as they were sent; if they are a matrix, only the first ones."""
 
     @abstractmethod
     def _misfit(self, row: Any, config: DetectorConfig) -> Fault | None:
-        """Say why a row does not fit; the field is what follows the row's own."""
+        """Say why a row does not fit; the fault's field is relative to the row."""
 
     @abstractmethod
     def _packed(self, rows: Sequence[Any], config: DetectorConfig) -> Matrix:
-        """Put rows together that fit."""
+        """Put fitting rows together."""
 
 
 class ArraySamples(RowSamples):
@@ -95,7 +95,7 @@ class ArraySamples(RowSamples):
 
 
 class NamedSamples(RowSamples):
-    """Objects of named numbers; the first one fixes the names of a new stream."""
+    """Objects of named numbers; the first one sets the names of a new stream."""
 
     def __init__(self, rows: Sequence[NamedRow], field: str = "samples", places: Places | None = None) -> None:
         self._names = tuple(rows[0])

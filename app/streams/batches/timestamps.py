@@ -1,4 +1,4 @@
-"""Plausibility of the times that come with samples."""
+"""Checks of the times that come with samples."""
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,10 @@ Times = npt.NDArray[np.float64]
 def checked_times(
     times: Times, rows: Rows, newest: float | None, now: float, allowance: float, *, in_order: bool
 ) -> Times:
-    """Give times as the model takes them: one ahead of the clock counts as now.
+    """Give times as the model takes them: a time ahead of the clock counts as now.
 
-    Raises InvalidTimestamps for those that lie before 1990, further ahead of `now` than the allowance, or, where they
-    must come in order, further behind the newest one before them. `rows` are their places in the request.
+    Raises InvalidTimestamps for times before 1990, for times further ahead of `now` than the allowance and, if they
+    must be in order, for times further behind the newest earlier one. `rows` are their places in the request.
     """
     capped = np.minimum(times, now)
     is_odd = (times < EARLIEST) | (times > now + allowance)
@@ -45,14 +45,14 @@ def checked_times(
 
 
 def newest_before(capped: Times, is_odd: npt.NDArray[np.bool_], newest: float | None) -> Times:
-    """Give the newest time accepted before each; none of them lies ahead of the clock."""
+    """Give the newest time accepted before each; none of them is ahead of the clock."""
     start = -np.inf if newest is None else newest
     taken = np.where(is_odd, -np.inf, capped)
     return np.maximum.accumulate(np.concatenate(([start], taken)))[:-1]
 
 
 def advice(time: float, latest: float) -> str:
-    """Say what to divide by, if a time looks like one in another unit."""
+    """Say what to divide by if a time looks like another unit."""
     for unit, factor in UNITS.items():
         if EARLIEST <= time / factor <= latest:
             return f": these look like {unit}, divide them by {factor:.0f}"

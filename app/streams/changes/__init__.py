@@ -1,1 +1,1 @@
-"""What changes a stream: samples, labels, and its life from creation to deletion."""
+"""What changes a stream: samples, labels, creation, reset and import."""

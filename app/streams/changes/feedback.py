@@ -1,4 +1,4 @@
-"""Late labels: each is resolved to a sample, applied once, and logged."""
+"""Late labels: each is matched to its sample, applied once, and logged."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ OUTCOMES = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired"
 
 @dataclass(frozen=True, slots=True)
 class LabelRequest:
-    """A label for the sample of an id, or else of a seq; None withdraws."""
+    """A label for the sample of an id, or else of a seq; None withdraws the label."""
 
     anomaly: Label
     seq: int | None = None
@@ -27,7 +27,7 @@ class LabelRequest:
 
 @dataclass(slots=True)
 class FeedbackResult:
-    """What became of each label, and how the stream stands."""
+    """The outcome of each label, and the state of the stream after them."""
 
     seq: list[int | None]
     outcome: list[str]
@@ -41,9 +41,9 @@ class FeedbackResult:
 
 @dataclass(slots=True)
 class Targets:
-    """The samples that labels are for, by key: a seq, or an id that nothing is known of.
+    """The samples that labels are for, by key: a seq, or an unknown id.
 
-    Those below oldest_seq have expired.
+    Samples below oldest_seq have expired.
     """
 
     keys: list[int | str]
@@ -61,7 +61,7 @@ class Targets:
 
 
 async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bool = False) -> FeedbackResult:
-    """Apply labels to samples observed earlier; the session's lock is held."""
+    """Apply labels to samples observed earlier. The session's lock is held."""
     state = await session.state_to_change()
     targets = await resolve(session, state, labels)
     records = await session.log.current_records(targets.undecided())
@@ -69,13 +69,13 @@ async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bo
     wanted = {key: request.anomaly for key, request in zip(targets.keys, labels, strict=True)}
     if dry_run:
         detector = copy_of(state.detector)
-        await feed(detector, targets, records, wanted)
+        await give_labels(detector, targets, records, wanted)
         return summary(detector, state.detector.threshold, targets)
     return await apply(session, state, targets, records, wanted)
 
 
 async def resolve(session: Session, state: StreamState, labels: Sequence[LabelRequest]) -> Targets:
-    """Find the seq of each label, and decide those that name no sample or contradict each other."""
+    """Find the seq of each label, and set the outcome of labels without a sample and of contradicting ones."""
     ids = [request.client_id for request in labels if request.client_id is not None]
     seqs = await session.log.seqs(ids, 0)
     targets = Targets([key_of(request, seqs) for request in labels], session.oldest_to_label(state))
@@ -89,7 +89,7 @@ async def resolve(session: Session, state: StreamState, labels: Sequence[LabelRe
 
 
 def key_of(request: LabelRequest, seqs: Mapping[str, int]) -> int | str:
-    """Give the seq that a label is for, or its id where that is unknown."""
+    """Give the seq that a label is for, or its id if that is unknown."""
     if request.client_id is not None:
         return seqs.get(request.client_id, request.client_id)
     assert request.seq is not None  # the body's schema asks for one of the two
@@ -97,7 +97,7 @@ def key_of(request: LabelRequest, seqs: Mapping[str, int]) -> int | str:
 
 
 def contradicted(keys: Sequence[int | str], labels: Sequence[LabelRequest]) -> set[int | str]:
-    """Give the samples that have different labels in one request."""
+    """Give the samples with different labels in one request."""
     first: dict[int | str, Label] = {}
     return {
         key
@@ -107,7 +107,7 @@ def contradicted(keys: Sequence[int | str], labels: Sequence[LabelRequest]) -> s
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LabelChange:
     """Records before and after labels were applied to them."""
 
     before: Records
@@ -117,10 +117,10 @@ class Change:
     is_new: bool
 
 
-async def feed(
+async def give_labels(
     detector: Detector, targets: Targets, records: Mapping[int, Records], wanted: Mapping[int | str, Label]
-) -> Change | None:
-    """Give the detector the labels that are left to decide."""
+) -> LabelChange | None:
+    """Give the detector the labels that have no outcome yet; None if there are none."""
     seqs = targets.undecided()
     if not seqs:
         return None
@@ -130,7 +130,7 @@ async def feed(
     targets.outcome.update(zip(seqs, result.outcome, strict=True))
     targets.retracted.update(zip(seqs, result.retracted.tolist(), strict=True))
     is_new = any(outcome != "duplicate" for outcome in result.outcome)
-    return Change(before, labels, result.records, result.threshold_before, is_new)
+    return LabelChange(before, labels, result.records, result.threshold_before, is_new)
 
 
 async def apply(
@@ -140,11 +140,11 @@ async def apply(
     records: Mapping[int, Records],
     wanted: Mapping[int | str, Label],
 ) -> FeedbackResult:
-    """Apply labels and log them; labels that say nothing new leave no trace."""
+    """Apply labels and log them; labels that change nothing are not logged."""
     session.backoff.check()
     threshold_before = state.detector.threshold
     with session.ahead_of_log():
-        change = await feed(state.detector, targets, records, wanted)
+        change = await give_labels(state.detector, targets, records, wanted)
         if change is not None and change.is_new:
             entry = label_entry(state.position, change, session.clock.steady())
             await session.append(state, entry, await current_records(change.after))
@@ -156,13 +156,13 @@ async def apply(
     return labelled
 
 
-def label_entry(head: Position, change: Change, at: float) -> Entry:
-    """Give the log's entry of labels: it stands after the newest samples."""
+def label_entry(head: Position, change: LabelChange, at: float) -> Entry:
+    """Give the log entry of labels: it comes after the newest samples."""
     return Entry(Position(head.seq, head.sub + 1), label_body(change.before, change.labels, at))
 
 
 async def current_records(records: Records) -> dict[int, bytes]:
-    """Give the records as the store keeps them, by seq."""
+    """Give the records as bytes, by seq."""
     kept: dict[int, bytes] = {}
     async for part in slices(len(records)):
         chosen = records[part]
@@ -171,7 +171,7 @@ async def current_records(records: Records) -> dict[int, bytes]:
 
 
 def summary(detector: Detector, threshold_before: float, targets: Targets) -> FeedbackResult:
-    """Say what became of each label; a sample is counted once, however many labels name it."""
+    """Give the outcome of each label; a sample counts once, however many labels name it."""
     counts = Counter(targets.outcome.values())
     return FeedbackResult(
         seq=[key if isinstance(key, int) else None for key in targets.keys],

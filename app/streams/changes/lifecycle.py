@@ -1,4 +1,4 @@
-"""The life of a stream: creation, reset, import, deletion. The session's lock is held."""
+"""Creation, reset and import of a stream. The session's lock is held."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ MAX_IMPORTED_SEQ = 2**52
 
 
 async def create(session: Session, config: DetectorConfig, allowance: Allowance = UNLIMITED) -> bool:
-    """Create a stream; tell whether it is new. StreamExists if there is one with another config."""
+    """Create a stream; tell whether it is new. Raises StreamExists if there is one with another config."""
     try:
         state = await session.state()
     except UnknownStream:
@@ -26,9 +26,9 @@ async def create(session: Session, config: DetectorConfig, allowance: Allowance 
     return False
 
 
-def refuse_other(stream: str, present: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def refuse_other(stream: str, present: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Raise StreamExists unless both configs are the same."""
-    differing = [field for field in present if present[field] != wanted[field]]
+    differing = [field for field in present if present[field] != given[field]]
     if differing:
         raise StreamExists(stream, ", ".join(differing))
 
@@ -41,7 +41,7 @@ async def reset(session: Session) -> None:
 
 
 async def restore(session: Session, body: bytes, allowance: Allowance = UNLIMITED) -> None:
-    """Put an exported state in the place of the stream, damaged or not, or make it one; seq never goes back."""
+    """Replace the stream, damaged or not, by an exported state, or create it from one; seq never goes back."""
     imported = validated_import(body, session.clock.now() + session.settings.timestamp_allowance_seconds)
     try:
         present = await session.state()
@@ -56,7 +56,7 @@ async def restore(session: Session, body: bytes, allowance: Allowance = UNLIMITE
 
 
 def validated_import(body: bytes, latest: float) -> StreamState:
-    """Read an exported state and try it out; InvalidSnapshot if it is of no use, or knows a time after `latest`."""
+    """Read an exported state and try it out. Raises InvalidSnapshot, also for a time after `latest`."""
     imported = StreamState.from_bytes(body, START)
     if imported.detector.next_seq > MAX_IMPORTED_SEQ:
         raise InvalidSnapshot(f"its next seq is above {MAX_IMPORTED_SEQ}")

@@ -1,4 +1,4 @@
-"""Tells the metrics what was done to a stream, once it is logged."""
+"""Counts what was done to a stream in the metrics, once it is logged."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,7 +11,7 @@ FRESH: Final = frozenset(("applied", "revised"))
 
 
 def count_learned(session: Session, state: StreamState, learned: Records) -> None:
-    """Count samples that were observed, those with a score by it."""
+    """Count samples that were learned, and the scores of those that have one."""
     metrics, figures, now = session.metrics, state.figures, session.clock.monotonic()
     metrics.samples["learned"].inc(len(learned))
     metrics.note_learned(session.stream, now)
@@ -32,7 +32,7 @@ def count_labelled(
     retracted: Mapping[int | str, bool],
     labelled: Records,
 ) -> None:
-    """Count labels that changed something, each by the decision on its sample."""
+    """Count labels that changed something, by the decision on their samples."""
     metrics = session.metrics
     columns = (labelled.seq, labelled.ready, labelled.is_anomaly, labelled.label)
     for seq, ready, flagged, label in zip(*(column.tolist() for column in columns), strict=True):
@@ -44,12 +44,12 @@ def count_labelled(
 
 
 def cell_of(*, flagged: bool, anomalous: bool) -> str:
-    """Name a decision and its truth: true if they agree, positive if it was flagged."""
+    """Name the cell of the confusion matrix: tp, fp, tn or fn."""
     return ("t" if flagged == anomalous else "f") + ("p" if flagged else "n")
 
 
 def count_splits(session: Session, state: StreamState) -> None:
-    """Count the nodes that were cut since it was last looked; those of a replay are not this process's."""
+    """Count the splits since the last update of the figures; splits during a replay are not counted."""
     before = state.figures.splits
     state.update_figures()
     if state.figures.splits != before:

@@ -1,1 +1,1 @@
-"""What a stream's log says, and how far back it is kept."""
+"""A stream's log: its events, how to find samples in it, and how far back it is kept."""

@@ -1,4 +1,4 @@
-"""What a stream's log says: batches of samples and label events, as bytes."""
+"""The events of a stream's log, batches of samples and labels, as bytes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,10 +17,10 @@ Label = bool | None
 
 
 class BatchEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="batch"):
-    """Samples with the answers given to them; `at` is when, `timestamps` float64 epoch seconds or empty.
+    """Samples with the answers given to them at the time `at`; `timestamps` are float64 epoch seconds, or empty.
 
-    `explained` holds by seq why samples were flagged, if that was asked for: a later model would say other things.
-    `build` is what computed the answers; early versions did not say.
+    `explained` holds the explanations of flagged samples by seq, if the request asked for them: a later model would
+    explain them otherwise. `build` is the version that computed the answers; early versions did not log it.
     """
 
     version: int
@@ -32,7 +32,7 @@ class BatchEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="batch"):
 
 
 class LabelEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="labels"):
-    """Labels with the records that they acted on, as those were before."""
+    """Labels, and the records of their samples before the labels were applied."""
 
     version: int
     at: float
@@ -85,7 +85,7 @@ def read_records(blob: bytes) -> Records:
 
 
 def read_all_records(blobs: Sequence[bytes]) -> Records:
-    """Read the records of several events of one stream as one, or raise UnreadableEvent."""
+    """Read the records of several events of one stream together, or raise UnreadableEvent."""
     try:
         return Records.all_from_bytes(blobs)
     except InvalidSnapshot as error:
@@ -93,7 +93,7 @@ def read_all_records(blobs: Sequence[bytes]) -> Records:
 
 
 def read_batch(body: bytes) -> BatchEvent:
-    """Read an event that is a batch, or raise UnreadableEvent."""
+    """Read a batch, or raise UnreadableEvent."""
     event = read_event(body)
     if not isinstance(event, BatchEvent):
         raise UnreadableEvent("an event of labels where a batch should be")
@@ -101,5 +101,5 @@ def read_batch(body: bytes) -> BatchEvent:
 
 
 def read_timestamps(event: BatchEvent) -> npt.NDArray[np.float64] | None:
-    """Give the timestamps of a batch that came with some."""
+    """Give the timestamps of a batch; None if it came without."""
     return np.frombuffer(event.timestamps, dtype="<f8") if event.timestamps else None

@@ -1,4 +1,4 @@
-"""Explanations of flagged samples, as they are logged and answered."""
+"""Explanations of flagged samples, in the form in which they are logged and answered."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from core import Explanation, Observation
 
 
 class Explained(msgspec.Struct, frozen=True):
-    """Why one sample was flagged, by the position of its features; a missing one contributes nothing, None."""
+    """Why one sample was flagged, by feature in the stream's order; a missing value contributes None."""
 
     contributions: list[float | None]
     expected: list[float]
@@ -17,14 +17,14 @@ class Explained(msgspec.Struct, frozen=True):
 
 
 def explained_of(explanation: Explanation) -> list[Explained]:
-    """Take an explanation apart, one a sample."""
+    """Give one explanation for each sample."""
     contributions = explanation.contribution.astype(object)
     contributions[np.isnan(explanation.contribution)] = None
     return list(map(Explained, contributions.tolist(), explanation.expected.tolist(), explanation.path))
 
 
 def explained_in(observed: Iterable[Observation]) -> dict[int, Explained]:
-    """Give the explanations of flagged samples by their seqs; none where they were not asked for."""
+    """Give the explanations of flagged samples by seq; none if the request did not ask for them."""
     found: dict[int, Explained] = {}
     for out in observed:
         if out.explanation is not None:

@@ -7,23 +7,23 @@ from collections.abc import AsyncIterator, Iterable
 from app.storage import Entry, Position, Store
 
 FIRST_ENTRIES = 4
-MOST_ENTRIES = 256
+MAX_ENTRIES = 256
 
 
 async def pages(store: Store, stream: str, after: Position) -> AsyncIterator[list[Entry]]:
-    """Give the entries later than a position, in pages of a few megabytes; others have their turn between."""
+    """Give the entries after a position, in pages of a few megabytes; other tasks run in between."""
     limit = FIRST_ENTRIES
     while entries := await store.entries(stream, after, limit):
         yield entries
         await asyncio.sleep(0)
         after = entries[-1].position
-        limit = min(2 * limit, MOST_ENTRIES)
+        limit = min(2 * limit, MAX_ENTRIES)
 
 
 async def batches_holding(
     store: Store, stream: str, seqs: Iterable[int]
 ) -> AsyncIterator[tuple[list[Entry], list[int]]]:
-    """Give the batches that hold samples, in such pages, each with the rising seqs that none before it held."""
+    """Give the batches that hold these samples, in pages, each with the seqs that no earlier page held, rising."""
     remaining = sorted(set(seqs))
     while remaining and (entries := await store.entries_holding(stream, remaining)):
         yield entries, remaining

@@ -1,4 +1,4 @@
-"""Finds the records of samples observed earlier, in the store."""
+"""Reads samples back from a stream's log, by seq or by client id."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -16,13 +16,13 @@ from core import Records
 
 @dataclass(frozen=True, slots=True)
 class LogReader:
-    """One stream's records by seq and by client id."""
+    """The samples of one stream's log."""
 
     store: Store
     stream: str
 
     async def seqs(self, ids: Sequence[str], oldest_seq: int) -> dict[str, int]:
-        """Give the newest seq of each id that is known within the horizon."""
+        """Give the newest seq of each known id, from oldest_seq on."""
         wanted = [client_id for client_id in ids if client_id]
         found = await self.store.find_ids(self.stream, wanted) if wanted else {}
         return {client_id: seq for client_id, seq in found.items() if seq >= oldest_seq}
@@ -36,14 +36,14 @@ class LogReader:
         return {row: records[seqs[i]] for row, i in enumerate(ids) if i in seqs and seqs[i] in records}
 
     async def original_records(self, seqs: Iterable[int]) -> dict[int, Records]:
-        """Give the records as they were when the samples were observed; those trimmed are left out."""
+        """Give the records as they were when the samples were observed, by seq; trimmed ones are left out."""
         found: dict[int, Records] = {}
         async for entries, wanted in batches_holding(self.store, self.stream, seqs):
             found |= records_in(entries, wanted)
         return found
 
     async def original_explanations(self, seqs: Iterable[int]) -> dict[int, Explained]:
-        """Give what was said of flagged samples when they were observed, for all batches that hold these seqs."""
+        """Give the explanations from when samples were observed, by seq, of all batches that hold these samples."""
         found: dict[int, Explained] = {}
         async for entries, _ in batches_holding(self.store, self.stream, seqs):
             for event in map(read_event, (entry.body for entry in entries)):
@@ -52,7 +52,7 @@ class LogReader:
         return found
 
     async def current_records(self, seqs: Iterable[int]) -> dict[int, Records]:
-        """Give the records as they are now, after all labels so far; those trimmed are left out."""
+        """Give the records after all labels so far, by seq; trimmed ones are left out."""
         wanted = sorted(set(seqs))
         if not wanted:
             return {}
@@ -65,7 +65,7 @@ class LogReader:
 
 
 def records_in(entries: Sequence[Entry], seqs: Sequence[int]) -> dict[int, Records]:
-    """Cut single records out of batches; both in rising order."""
+    """Cut single records out of batches; both are in rising order."""
     found: dict[int, Records] = {}
     for entry in entries:
         event = read_event(entry.body)
@@ -73,7 +73,7 @@ def records_in(entries: Sequence[Entry], seqs: Sequence[int]) -> dict[int, Recor
             records = read_records(event.records)
             first, last = int(records.seq[0]), int(records.seq[-1])
             held = seqs[bisect_left(seqs, first) : bisect_right(seqs, last)]
-            # a copy of these: a part of the batch would keep all of it in memory
+            # a copy: a view would keep the whole batch in memory
             chosen = records[np.array(held, np.intp) - first]
             found |= {seq: chosen[row] for row, seq in enumerate(held)}
     return found

@@ -1,1 +1,1 @@
-"""Care for streams at rest: backups, checks, repairs, and the deletion of silent ones."""
+"""Background work and operators' work: snapshots, checks, repairs, backups, deletion of silent streams."""

@@ -21,18 +21,18 @@ from app.streams.maintenance.copies import PAGE_NAMES, UNFINISHED, Copied, Sourc
 S = TypeVar("S", bound=Source)
 FORMAT = 1
 OWNER = "itan restore"
-# A worker waits for so long, at most, for a stream whose restore was cut short.
 LEASE_SECONDS = 600.0
+"""The longest time that a worker waits for a stream whose restore was cut short."""
 UNFINISHED_SUFFIX = ".unfinished"
 
 
 class BackupRefused(Exception):
-    """A backup or a restore that would destroy something, or cannot be done; nothing was changed."""
+    """A backup or a restore that would destroy something or cannot be done; nothing was changed."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was copied, and what could not be."""
+    """What was copied, and the streams that could not be, with the reason."""
 
     streams: int = 0
     samples: int = 0
@@ -47,9 +47,9 @@ class Tally:
 
 
 async def back_up(source: Source, target: Path, of: str) -> Tally:
-    """Write all streams of an open store to a new file, which appears when it is whole and on the disk.
+    """Write all streams of an open store to a new file, which appears once it is complete and on the disk.
 
-    A stream that is damaged is left out and named. Raises BackupRefused if there is a file already.
+    A damaged stream is left out and named. Raises BackupRefused if the file exists.
     """
     refuse_existing(target)
     with unfinished_beside(target) as path:
@@ -57,7 +57,7 @@ async def back_up(source: Source, target: Path, of: str) -> Tally:
         about = {"format": FORMAT, "made_at": time.time(), "of": of, "build": BUILD, "samples": tally.samples}
         seal(path, digests, about)
         try:
-            os.link(path, target)  # never over a file that has come meanwhile
+            os.link(path, target)  # never replaces a file that has appeared meanwhile
         except FileExistsError:
             refuse_existing(target)
         except OSError:  # a disk without hard links
@@ -89,7 +89,7 @@ async def copy_all(source: Source, path: Path) -> tuple[Tally, dict[str, bytes]]
 
 
 def refuse_existing(target: Path) -> None:
-    """Raise BackupRefused if something is in the way."""
+    """Raise BackupRefused if the target exists, or its folder does not."""
     if target.exists():
         raise BackupRefused(f"{target} exists: a backup never replaces a file")
     if not target.parent.is_dir():
@@ -98,10 +98,10 @@ def refuse_existing(target: Path) -> None:
 
 @contextmanager
 def unfinished_beside(target: Path) -> Iterator[Path]:
-    """Give a path in a new folder beside the target, on the same disk; clear away what killed processes left."""
+    """Give a path in a new folder beside the target, on the same disk; remove what killed processes left."""
     prefix = f".{target.name}."
     for left in target.parent.glob(f"{prefix}*{UNFINISHED_SUFFIX}"):
-        clear_away(left)
+        remove_unfinished(left)
     folder = Path(mkdtemp(prefix=prefix, suffix=UNFINISHED_SUFFIX, dir=target.parent))
     try:
         yield folder / "itan.db"
@@ -109,8 +109,8 @@ def unfinished_beside(target: Path) -> Iterator[Path]:
         rmtree(folder)
 
 
-def clear_away(folder: Path) -> None:
-    """Remove an unfinished backup that nobody is at work on."""
+def remove_unfinished(folder: Path) -> None:
+    """Remove an unfinished backup, unless a process is writing it."""
     lock = FileLock(folder / "itan.db")
     with suppress(StoreUnavailable):
         lock.acquire()
@@ -120,7 +120,7 @@ def clear_away(folder: Path) -> None:
 
 @asynccontextmanager
 async def opened(source: S) -> AsyncIterator[S]:
-    """Open a store for a while."""
+    """Open a store until the block is left."""
     await source.open()
     try:
         yield source
@@ -129,7 +129,7 @@ async def opened(source: S) -> AsyncIterator[S]:
 
 
 async def verify(source: SqliteReader) -> AsyncIterator[str]:
-    """Give the names of all streams, each once it was read, of a backup as it was written. Raises StoreCorrupt."""
+    """Read a backup as it was written, and give the name of each stream after it. Raises StoreCorrupt."""
     if not isinstance(source, BackupReader):
         async for name in names_in(source):
             await digest(source, name)
@@ -157,7 +157,7 @@ class Plan:
 
     @property
     def to_copy(self) -> list[str]:
-        """Give the streams of the backup that the target lacks."""
+        """Give the streams that the target lacks."""
         return [*self.missing, *self.unfinished]
 
 
@@ -167,13 +167,13 @@ async def plan(names: list[str], backup: Source, target: Source) -> Plan:
     async for name in names_in(target):
         state = await state_of(name, backup, target) if name in wanted else "in_the_way"
         getattr(made, state).append(name)
-    settled = {*made.present, *made.unfinished}  # what is in the way makes room first
-    made.missing = [name for name in names if name not in settled]
+    existing = {*made.present, *made.unfinished}  # streams in the way are deleted first
+    made.missing = [name for name in names if name not in existing]
     return made
 
 
 async def state_of(name: str, backup: Source, target: Source) -> str:
-    """Tell how a stream stands that both have."""
+    """Compare a stream that both have."""
     try:
         there = await target.load(name)
     except StoreCorrupt:
@@ -184,7 +184,7 @@ async def state_of(name: str, backup: Source, target: Source) -> str:
 
 
 async def restore(backup: Source, target: Store, made: Plan) -> Tally:
-    """Do what was planned: each stream appears when it is whole, and a restore that was cut short can be done again.
+    """Carry out a plan: each stream appears once it is complete, and a restore that was cut short can be run again.
 
     Raises LeaseHeld, before anything is changed, if a worker is serving a stream that is in the way.
     """
@@ -205,7 +205,7 @@ async def restore(backup: Source, target: Store, made: Plan) -> Tally:
 
 
 async def leased(stack: AsyncExitStack, target: Store, name: str) -> int:
-    """Be the one who writes a stream, until the stack is left."""
+    """Hold the lease of a stream until the stack is left."""
     token = await target.acquire(name, OWNER, LEASE_SECONDS)
     stack.push_async_callback(target.release, {name: token})
     return token

@@ -1,4 +1,4 @@
-"""Copies streams from one store into another, each as it was at one moment, also while others write to it."""
+"""Copies streams from one store into another, each as of one moment, even while a worker writes it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -12,18 +12,18 @@ from app.streams.log.events import LabelEvent, read_event, read_records
 
 PAGE_ENTRIES = 256
 PAGE_NAMES = 1000
-# No service takes this for a state: until the copy is whole, the stream is damaged for all.
 UNFINISHED = b"the copy of this stream is not finished: go on with itan restore"
+"""The snapshot of a stream until its copy is complete: it cannot be read, so no service opens the stream."""
 
 
 class Source(Protocol):
-    """What a copy is made from: a store, or whoever can only read one."""
+    """What a copy is made from: a store, or a reader of one."""
 
     async def open(self) -> None:
-        """Begin."""
+        """Open it."""
 
     async def close(self) -> None:
-        """End."""
+        """Close it."""
 
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head."""
@@ -42,15 +42,15 @@ class Source(Protocol):
 
 
 class Copied(NamedTuple):
-    """What a copy holds; `position` is its moment."""
+    """What a copy holds, as of a position."""
 
     position: Position
     samples: int = 0
     size_bytes: int = 0
 
 
-class Moved(Exception):
-    """The stream was trimmed, reset or replaced under the copy: it must begin anew."""
+class SourceChanged(Exception):
+    """The stream was trimmed, reset or replaced during the copy, which must begin anew."""
 
 
 async def names_in(source: Source) -> AsyncIterator[str]:
@@ -67,7 +67,7 @@ async def copy(source: Source, target: Store, stream: str, token: int = 0) -> Co
     while (loaded := await source.load(stream)) is not None:
         try:
             return await Copy(source, target, stream, token, *loaded).run()
-        except Moved:
+        except SourceChanged:
             await target.delete(stream, token)
     return None
 
@@ -75,8 +75,8 @@ async def copy(source: Source, target: Store, stream: str, token: int = 0) -> Co
 class Copy:
     """One try to copy a stream.
 
-    The log is copied from its oldest entry on, until it ends for the moment. A labelled sample has its newest record,
-    so all label events up to that record's must be in the copy: a last page without any says that they are.
+    The log is copied from its oldest entry to its present end. The store keeps only the newest record of a labelled
+    sample, so all label events up to that record must be in the copy: a last page without label events shows that.
     """
 
     def __init__(
@@ -88,14 +88,14 @@ class Copy:
         self._size_bytes = len(snapshot.body)
 
     async def run(self) -> Copied:
-        """Copy, or raise Moved."""
+        """Copy, or raise SourceChanged."""
         base = await base_of(self._source, self._stream)
         page = await self._source.entries(self._stream, START, PAGE_ENTRIES)
         if not page and self._position != self._snapshot.position:
-            raise Moved
+            raise SourceChanged
         begin = place_before(page[0]) if page else self._position
         if begin > self._snapshot.position:
-            raise Moved
+            raise SourceChanged
         await self._target.create(self._stream, Snapshot(begin, UNFINISHED), self._token)
         if page:
             await self._copy_log(page)
@@ -108,7 +108,7 @@ class Copy:
         self._position = place_before(page[0])
         while True:
             await self._append(page)
-            if is_last(page) and await self._is_settled():
+            if is_last(page) and await self._is_complete():
                 return
             page = await self._source.entries(self._stream, self._position, PAGE_ENTRIES)
             await asyncio.sleep(0)
@@ -118,7 +118,7 @@ class Copy:
         appends = []
         for entry in page:
             if not entry.follows(self._position):
-                raise Moved
+                raise SourceChanged
             given = (entry, labels.get(entry.position, NO_LABELS), self._token)
             appends.append(self._target.append(self._stream, self._position, *given))
             self._position = entry.position
@@ -134,20 +134,20 @@ class Copy:
         known = await self._source.find_labels(self._stream, sorted(set().union(*seqs.values()))) if seqs else {}
         return {position: {seq: known[seq] for seq in named if seq in known} for position, named in seqs.items()}
 
-    async def _is_settled(self) -> bool:
-        """Tell whether the copy is whole; False if there is more by now."""
+    async def _is_complete(self) -> bool:
+        """Tell whether the copy is complete; False if the log has grown meanwhile."""
         newest = await self._source.load(self._stream)
         if newest is None:
-            raise Moved
+            raise SourceChanged
         snapshot, head = newest
         if snapshot == self._snapshot:
             return True
         if snapshot.position > self._position and head > self._position:
             if not await self._source.entries(self._stream, self._position, 1):
-                raise Moved
+                raise SourceChanged
             return False
         if snapshot.position <= self._snapshot.position or not await self._holds(snapshot.position):
-            raise Moved  # a reset or an import stands where no event does
+            raise SourceChanged  # a reset or an import stands where no event does
         return True
 
     async def _holds(self, position: Position) -> bool:
@@ -163,12 +163,12 @@ def labelled_seqs(entry: Entry) -> list[int]:
 
 
 def is_last(page: list[Entry]) -> bool:
-    """Tell whether the log ended with this page, and that no record of a label is newer than its events."""
+    """Tell whether the log ends with this page, and no label in it can have a newer record than its event."""
     return len(page) < PAGE_ENTRIES and not is_full(page) and all(entry.first_seq is not None for entry in page)
 
 
 def place_before(entry: Entry) -> Position:
-    """Give a place that an entry follows."""
+    """Give the position before an entry."""
     return before(entry.position) if entry.first_seq is None else Position(entry.first_seq - 1, 0)
 
 

@@ -1,4 +1,4 @@
-"""Looks through all that is kept of a stream: can it be read, does the log lead on, do the logged scores come out?"""
+"""Checks all that is kept of a stream: can it be read, is the log complete, does a replay give the logged scores?"""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ ATTEMPTS = 3
 
 
 class Finding(msgspec.Struct):
-    """Something that is wrong with a stream: a stable word for it, and a sentence."""
+    """Something that is wrong with a stream: a stable kind, and a sentence."""
 
     kind: str
     text: str
@@ -24,7 +24,7 @@ class Finding(msgspec.Struct):
 
 @dataclass(slots=True)
 class ReplayRun:
-    """A replay from a state that could be read; the state is as far as it came."""
+    """A replay from a readable state; the state is as of the last event that could be replayed."""
 
     state: StreamState
     differences: list[Difference] = field(default_factory=list)
@@ -34,7 +34,7 @@ class ReplayRun:
 
 @dataclass(slots=True)
 class Diagnosis:
-    """What was found of a stream, and the replay that came farthest; is_damaged asks for a repair."""
+    """The findings about a stream, and the replay that came farthest; a damaged stream needs a repair."""
 
     remains: Remains
     findings: list[Finding] = field(default_factory=list)
@@ -63,21 +63,21 @@ class Diagnosis:
 
 
 async def diagnose(store: Store, stream: str) -> Diagnosis:
-    """Look through a stream that may be changing meanwhile; UnknownStream if there is nothing of it."""
+    """Check a stream, which may change meanwhile. Raises UnknownStream if the store holds nothing of it."""
     for _ in range(ATTEMPTS):
         found = await diagnose_once(store, stream)
         if not found.findings or positions(found.remains) == positions(await store.inspect(stream)):
-            break  # what is missing was not merely trimmed
+            break  # otherwise what is missing may have been trimmed meanwhile
     return found
 
 
 def positions(remains: Remains | None) -> object:
-    """Give what tells whether snapshots were stored meanwhile."""
+    """Give the positions of both snapshots, which change when one is stored."""
     return remains and [snapshot and snapshot.position for snapshot in (remains.snapshot, remains.base)]
 
 
 async def diagnose_once(store: Store, stream: str) -> Diagnosis:
-    """Read both snapshots, and replay the log from the earliest state that can be had."""
+    """Read both snapshots, and replay the log from the earliest state there is."""
     remains = await store.inspect(stream)
     if remains is None:
         raise UnknownStream(stream)
@@ -97,7 +97,7 @@ async def diagnose_once(store: Store, stream: str) -> Diagnosis:
 
 
 async def replay_all(store: Store, stream: str, found: Diagnosis, newest: StreamState | None) -> None:
-    """Replay from one state after the other until the head is reached."""
+    """Replay from each state in turn until one replay reaches the head."""
     head = found.remains.head
     if head is None:
         return
@@ -115,7 +115,7 @@ async def replay_all(store: Store, stream: str, found: Diagnosis, newest: Stream
 async def replay_from(
     store: Store, stream: str, start: StreamState, newest: StreamState | None, head: Position, found: Diagnosis
 ) -> ReplayRun:
-    """Replay from a state; on the way, compare with the newest snapshot."""
+    """Replay from a state; compare it with the newest snapshot on the way."""
     run, n_seen = ReplayRun(start), start.detector.n_seen
     try:
         if newest is not None and start.position <= newest.position:
@@ -131,14 +131,14 @@ async def replay_from(
 
 
 def compare_state(found: Diagnosis, run: ReplayRun, newest: StreamState) -> None:
-    """Say if the snapshot is not what the log gives; samples of another version are told by their scores."""
+    """Add a finding if the snapshot is not what the log gives; scores of another version may differ."""
     is_other = run.state.position != newest.position or run.state.detector.to_bytes() != newest.detector.to_bytes()
     if is_other and not any(difference.reason == "version" for difference in run.differences):
         found.add("state_differs", f"the snapshot at {newest.position} is not the state that the log gives")
 
 
 def add_differences(found: Diagnosis, differences: list[Difference]) -> None:
-    """Say which samples did not get their scores again."""
+    """Add the samples that got other scores than the logged ones."""
     if differences:
         count = sum(len(difference.logged) for difference in differences)
         last = int(differences[-1].logged.seq[-1])
@@ -147,7 +147,7 @@ def add_differences(found: Diagnosis, differences: list[Difference]) -> None:
 
 
 def add_unaccepted(found: Diagnosis, newest: StreamState) -> None:
-    """Say what nobody has accepted yet."""
+    """Add the incidents that nobody has accepted yet."""
     mismatches, rebuilt = newest.replay_mismatches, newest.rebuilt
     if mismatches:
         count = mismatches.version + mismatches.other

@@ -10,7 +10,7 @@ FORM = "is not NAME=TIME with a time such as 90s, 12h or 30d, or 0 for never, an
 
 
 class Lifetime(NamedTuple):
-    """A name, or the beginning of names, and how long such streams may be silent; None: for ever."""
+    """A name, or a prefix of names, and how long such streams may be silent; None means for ever."""
 
     name: str
     is_prefix: bool
@@ -22,7 +22,7 @@ class Lifetime(NamedTuple):
 
 
 class Lifetimes:
-    """What ITAN_STREAM_TTL says, in its order: the first that fits counts.
+    """The entries of ITAN_STREAM_TTL in their order; the first that fits counts.
 
     >>> lifetimes = Lifetimes.parse("pod-db-*=0, pod-*=30d")
     >>> [lifetimes.of(stream) for stream in ("pod-db-1", "pod-7", "web")]
@@ -39,7 +39,7 @@ class Lifetimes:
         return cls([_read_entry(number, entry) for number, entry in enumerate(entries, 1)])
 
     def of(self, stream: str) -> int | None:
-        """Give the seconds that a stream may be silent; None: for ever."""
+        """Give the seconds that a stream may be silent; None means for ever."""
         return next((lifetime.seconds for lifetime in self._lifetimes if lifetime.fits(stream)), None)
 
 

@@ -1,4 +1,4 @@
-"""Checks a stream, repairs it, and accepts what a replay or a repair has changed."""
+"""Reports on damaged streams, repairs them, and accepts what a replay or a repair has changed."""
 
 import msgspec
 
@@ -12,7 +12,7 @@ from app.streams.open.state import StreamState, after, rebased
 
 
 class Checked(msgspec.Struct):
-    """What a check found; repair says what a repair would do."""
+    """What a check found, and what a repair would do."""
 
     stream: str
     ok: bool
@@ -32,7 +32,7 @@ class Repaired(msgspec.Struct):
 
 
 def report(stream: str, found: Diagnosis) -> Checked:
-    """Say what was found."""
+    """Report what was found."""
     replayed = 0 if found.best is None else found.best.n_samples
     return Checked(stream, not found.findings, found.findings, replayed, repair_effect(found))
 
@@ -47,7 +47,7 @@ def repair_effect(found: Diagnosis) -> str:
 
 
 def losses(found: Diagnosis) -> str:
-    """Say what cannot be kept."""
+    """Say what a repair would lose."""
     first, last = lost(found)
     kept = "the log, so that no sample so far can be labelled or recognised by its id"
     return kept if first is None else f"samples {first} to {last}, and {kept}"
@@ -70,36 +70,36 @@ async def repair(session: Session, *, lossy: bool) -> Repaired:
         raise StoreCorrupt(session.stream, repair_effect(found))
     state, (first, last) = found.best.state, lost(found)
     now = session.clock.steady()
-    mark = Rebuilt(now, "; ".join(finding.text for finding in found.findings if finding.kind != "not_accepted"))
+    rebuilt = Rebuilt(now, "; ".join(finding.text for finding in found.findings if finding.kind != "not_accepted"))
     if found.is_exact:
-        state.rebuilt = mark
+        state.rebuilt = rebuilt
         for difference in found.best.differences:
             state.replay_mismatches.add(difference.reason, difference.logged.seq.tolist(), now)
         await restore_snapshot(session, state)
     elif lossy:
-        mark.lost_first_seq, mark.lost_last_seq = first, last
-        await overwrite(session, with_new_log(state, found.remains.head or state.position, mark))
+        rebuilt.lost_first_seq, rebuilt.lost_last_seq = first, last
+        await overwrite(session, with_new_log(state, found.remains.head or state.position, rebuilt))
     else:
         raise RepairLoses(session.stream, losses(found))
     return Repaired(session.stream, True, found.findings, first, last)
 
 
-def with_new_log(state: StreamState, head: Position, mark: Rebuilt) -> StreamState:
-    """Let a state stand behind the head of a log that cannot be kept."""
+def with_new_log(state: StreamState, head: Position, rebuilt: Rebuilt) -> StreamState:
+    """Move a state behind the head of a log that cannot be kept."""
     anew = rebased(state, after(max(head, state.position)), head.seq + 1)
-    anew.replay_mismatches, anew.rebuilt = state.replay_mismatches, mark
+    anew.replay_mismatches, anew.rebuilt = state.replay_mismatches, rebuilt
     return anew
 
 
 async def accept(session: Session) -> None:
-    """Take what a replay or a repair has changed as it is: nothing of it is shown any more. The lock is held."""
+    """Accept what a replay or a repair has changed, so that it is no longer shown. The lock is held."""
     state = await session.state(is_strict=False)
-    marks = state.replay_mismatches, state.rebuilt
-    if any(marks):
+    incidents = state.replay_mismatches, state.rebuilt
+    if any(incidents):
         state.replay_mismatches, state.rebuilt = Mismatches(), None
         try:
             await session.store_snapshot(state, as_base=True)
         except BaseException:
-            state.replay_mismatches, state.rebuilt = marks
+            state.replay_mismatches, state.rebuilt = incidents
             raise
     session.mark_readable()

@@ -1,1 +1,1 @@
-"""Streams in memory: opened from the log, leased, bounded, snapshotted."""
+"""Streams in memory: loaded from the store, leased, kept within the memory limit, stored as snapshots."""

@@ -19,7 +19,7 @@ class Clock:
         return time.monotonic()
 
     def steady(self) -> float:
-        """Give epoch seconds as of the start of the process plus what has passed since: set clocks do not move it."""
+        """Give epoch seconds that do not jump when the clock is set: process start plus the time since."""
         return self._start + self.monotonic()
 
     async def sleep(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Opens a stream: snapshot, then the later log replayed; or what can be rebuilt without loss."""
+"""Loads a stream: its snapshot and a replay of the later log, or what can be rebuilt without loss."""
 
 import logging
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StateLoader:
-    """Brings one stream into memory; a strict one refuses a replay that differs from the log."""
+    """Loads one stream; a strict loader refuses a replay that differs from the log."""
 
     stream: str
     worker: Worker
     is_strict: bool
 
     async def load(self, *, may_rebuild: bool) -> StreamState | None:
-        """Give the stream as of its newest event; None: there is no such stream.
+        """Give the state after the newest event; None if there is no such stream.
 
-        Raises StoreCorrupt if something is damaged and cannot be rebuilt without loss, ReplayMismatch if the replay
-        must be exact and is not.
+        Raises StoreCorrupt if the stream is damaged and cannot be rebuilt without loss, and ReplayMismatch if the
+        replay must be exact and is not.
         """
         try:
             state = await self._replayed()
@@ -56,7 +56,7 @@ class StateLoader:
         return state
 
     def _note_mismatch(self, state: StreamState, found: Difference) -> None:
-        """Count and log samples that came out otherwise; raise ReplayMismatch if the operator wants it so."""
+        """Count and log samples with other scores than before. Raises ReplayMismatch if strict."""
         state.replay_mismatches.add(found.reason, found.logged.seq.tolist(), self.worker.clock.steady())
         if self.worker.health.is_new_mismatch(self.stream, found.position):
             self.worker.metrics.replay_mismatches[found.reason].inc(len(found.logged))
@@ -66,7 +66,7 @@ class StateLoader:
             raise ReplayMismatch(self.stream, str(found))
 
     async def _rebuild(self, reason: str) -> StreamState | None:
-        """Rebuild a state that could not be read, if nothing is lost and each logged score comes out again."""
+        """Rebuild a state that could not be read, if nothing is lost and a replay gives every logged score again."""
         worker, now = self.worker, self.worker.clock.monotonic()
         if worker.health.is_waiting(self.stream, now):
             return None
@@ -89,7 +89,7 @@ class StateLoader:
 
     def _note_rebuild(self, state: StreamState, reason: str) -> None:
         state.rebuilt = Rebuilt(self.worker.clock.steady(), reason)
-        state.unsaved_events += 1  # so that a snapshot is stored, whether or not anything was replayed
+        state.unsaved_events += 1  # so that a snapshot is stored even if nothing was replayed
         self.worker.metrics.streams_rebuilt.inc()
         text = "stream %s was rebuilt from its log, without loss: %s"
         logger.warning(text, self.stream, reason, extra={"stream": self.stream})

@@ -7,14 +7,14 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 import numpy as np
 
 SESSION_BYTES = 4_000
-"""What a session takes beside its state: itself, its lock, its ledger, its place among the others."""
+"""What a session takes beside its state: itself, its lock, its parts, its place in the registry."""
 ARRAY_BYTES = 64
-"""What an array takes beside what it says of itself: its shape, and what the allocator adds."""
+"""What an array takes beyond its own size: its shape, and the allocator's overhead."""
 _SHARED = (type, ModuleType, FunctionType, BuiltinFunctionType)
 
 
 def held_bytes(root: object) -> int:
-    """Give the bytes of all that an object leads to, each thing once; classes and functions belong to nobody.
+    """Give the bytes of everything that an object refers to, each object once; classes and functions are not counted.
 
     >>> held_bytes([1.5, 2.5]) - held_bytes([])
     64
@@ -28,7 +28,7 @@ def held_bytes(root: object) -> int:
         seen.add(id(thing))
         total += getsizeof(thing)
         if isinstance(thing, np.ndarray):
-            # the collector does not look into arrays; a view's numbers are those of its base
+            # the garbage collector does not look into arrays; a view's numbers belong to its base
             todo.append(thing.base)
             total += ARRAY_BYTES
         else:

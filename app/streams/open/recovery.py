@@ -1,4 +1,4 @@
-"""Finds the states that a stream's log leads on from, beside its newest snapshot."""
+"""Finds states to replay a log from when the newest snapshot is damaged."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from core import Detector, DetectorConfig, InvalidConfig, InvalidSnapshot, reada
 
 
 async def recovery_points(store: Store, stream: str, remains: Remains) -> list[StreamState]:
-    """Give the older snapshot, if it can be read, and the state before the first sample, if the log goes back to it."""
+    """Give the older snapshot, if readable, and the state before the first sample, if the log goes back so far."""
     found: list[StreamState] = []
     if remains.base is not None and (base := read_or_none(remains.base)) is not None:
         found.append(base)
-    if (birth := await find_birth(store, stream, remains)) is not None:
-        found.append(birth)
+    if (first := await find_first_state(store, stream, remains)) is not None:
+        found.append(first)
     return found
 
 
@@ -25,8 +25,8 @@ def read_or_none(snapshot: Snapshot) -> StreamState | None:
         return None
 
 
-async def find_birth(store: Store, stream: str, remains: Remains) -> StreamState | None:
-    """Make the state that a stream began with, by the config that is still readable in a damaged snapshot."""
+async def find_first_state(store: Store, stream: str, remains: Remains) -> StreamState | None:
+    """Make the state that a stream began with, from the config that can still be read in a damaged snapshot."""
     try:
         first = await store.entries(stream, START, 1)
     except StoreCorrupt:
@@ -34,7 +34,7 @@ async def find_birth(store: Store, stream: str, remains: Remains) -> StreamState
     if not first or (first_seq := first[0].first_seq) is None:
         return None
     for snapshot in filter(None, (remains.snapshot, remains.base)):
-        is_blank = snapshot.position.seq < first_seq  # a stream that was reset begins one place further
+        is_blank = snapshot.position.seq < first_seq  # after a reset a stream begins one place further
         position = snapshot.position if is_blank else Position(first_seq - 1, 0)
         for meta in readable_metas(snapshot.body):
             if meta.get("first_seq") == first_seq and isinstance(meta.get("config"), dict):
@@ -43,7 +43,7 @@ async def find_birth(store: Store, stream: str, remains: Remains) -> StreamState
 
 
 def begin(config: dict[str, Any], first_seq: int, position: Position) -> StreamState | None:
-    """Begin a stream; None for a config that is damaged too."""
+    """Begin a stream; None if the config is damaged too."""
     try:
         detector = Detector(DetectorConfig.from_dict(config), first_seq=first_seq)
     except (InvalidConfig, TypeError):

@@ -1,4 +1,4 @@
-"""Takes a state through the later log, and compares what comes out with what was logged."""
+"""Replays a log, and compares the scores with the logged ones."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,7 +20,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Samples of one entry that came out otherwise than they were logged by a build."""
+    """Samples of one entry whose replay differs from what a build logged."""
 
     position: Position
     build: str
@@ -29,7 +29,7 @@ class Difference:
 
     @property
     def reason(self) -> str:
-        """Tell whether another version logged them."""
+        """Say whether another version logged them, or this one."""
         return "other" if self.build == BUILD else "version"
 
     def __str__(self) -> str:
@@ -45,9 +45,10 @@ class Difference:
 async def replay(
     store: Store, stream: str, state: StreamState, until: Position, differ: Callable[[Difference], None]
 ) -> None:
-    """Take a state to a position; others have their turn in between.
+    """Take a state to a position; other tasks run in between.
 
-    Raises StoreCorrupt if the log has a gap, UnreadableEvent if an event cannot be read; what came before is done then.
+    Raises StoreCorrupt if the log has a gap and UnreadableEvent if an event cannot be read; the state is then as of the
+    last event before it.
     """
     while state.position < until:
         entries = await store.entries(stream, state.position, PAGE_ENTRIES)
@@ -93,16 +94,16 @@ async def _observe(
 
 
 def times_of(records: Records) -> npt.NDArray[np.float64] | None:
-    """Give the times that the samples of a batch were observed with, all or none."""
+    """Give the times that the samples of a batch were observed with; all have one, or none has."""
     return None if np.isnan(records.time).any() else records.time
 
 
 def agree(logged: Records, replayed: Records) -> npt.NDArray[np.bool_]:
-    """Tell which samples have equal scores and thresholds but for last bits."""
+    """Tell which samples have equal scores and thresholds, within TOLERANCE."""
     return close(logged.score, replayed.score) & close(logged.threshold, replayed.threshold)
 
 
 def close(logged: npt.NDArray[np.float64], replayed: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Tell which numbers are equal but for last bits."""
+    """Tell which numbers are equal, within TOLERANCE."""
     near = np.abs(replayed - logged) <= TOLERANCE * np.maximum(1.0, np.abs(logged))
     return near | (np.isnan(logged) & np.isnan(replayed))

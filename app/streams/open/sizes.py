@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from app.streams.log.horizon import MARKS
+from app.streams.log.horizon import WATERMARKS
 from app.streams.open.memory import SESSION_BYTES
 from core import DetectorConfig
 from core.sizes import sizes_of
 
 ENTRY_BYTES = 160
 """An event beside its records: names of fields, build, checksum, time."""
-MARK_BYTES, MARK_OBJECTS_BYTES = 40, 130
-"""A mark of the horizon in a snapshot, and in memory."""
+WATERMARK_BYTES, WATERMARK_OBJECT_BYTES = 40, 130
+"""A watermark of the horizon in a snapshot, and what it takes more in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,6 @@ class Estimate:
 
 def estimate(config: DetectorConfig) -> Estimate:
     """Estimate a stream of this config when all its nodes are there and everything that is bounded is full."""
-    detector, marks = sizes_of(config), 2 * MARKS
-    memory = detector.memory_bytes + SESSION_BYTES + marks * (MARK_BYTES + MARK_OBJECTS_BYTES)
-    return Estimate(memory, detector.snapshot_bytes + marks * MARK_BYTES, detector.record_bytes + ENTRY_BYTES)
+    detector, watermarks = sizes_of(config), 2 * WATERMARKS
+    memory = detector.memory_bytes + SESSION_BYTES + watermarks * (WATERMARK_BYTES + WATERMARK_OBJECT_BYTES)
+    return Estimate(memory, detector.snapshot_bytes + watermarks * WATERMARK_BYTES, detector.record_bytes + ENTRY_BYTES)

@@ -1,4 +1,4 @@
-"""What a stream has in memory, and its snapshot as bytes."""
+"""The state of a stream in memory, and its snapshot as bytes."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ GROWTH, MAX_UNMEASURED = 8, 1024
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What a snapshot says beside the engine; what came later has a default."""
+    """What a snapshot holds beside the engine; fields that early versions did not write have a default."""
 
     oldest_seq: int
     marks: list[tuple[int, float]]
@@ -33,7 +33,7 @@ class Header(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class StreamState:
-    """A detector and its place in the log, and what is to stay visible of its past until somebody accepts it.
+    """A detector and its position in the log, and the incidents that nobody has accepted yet.
 
     snapshot_failure says why the state cannot be stored. first_snapshot is what a new stream is created with; None once
     the store knows the stream.
@@ -56,7 +56,7 @@ class StreamState:
         self.figures = StreamFigures("", self.detector.config.expected_anomaly_rate)
 
     def update_figures(self) -> None:
-        """Bring up to date those figures that are at hand."""
+        """Update the figures that are cheap to read."""
         detector, figures = self.detector, self.figures
         figures.samples, figures.samples_needed = detector.n_seen, detector.samples_needed
         figures.is_warming_up = not detector.ready
@@ -80,17 +80,17 @@ class StreamState:
         return self._measured_bytes
 
     def to_bytes(self, horizon: Horizon | None = None) -> bytes:
-        """Write the state; it continues bit for bit."""
+        """Write the state; a state read back continues bit for bit."""
         kept = horizon or self.horizon
         header = Header(
-            kept.oldest_seq, kept.marks, self.newest_timestamp, self.replay_mismatches, self.rebuilt, self.position
+            kept.oldest_seq, kept.watermarks, self.newest_timestamp, self.replay_mismatches, self.rebuilt, self.position
         )
         meta: dict[str, Any] = msgspec.to_builtins(header)
         return encode_snapshot(KIND, VERSION, meta, {"engine": np.frombuffer(self.detector.to_bytes(), dtype=np.uint8)})
 
     @classmethod
     def from_bytes(cls, body: bytes, position: Position) -> "StreamState":
-        """Read a state, or raise InvalidSnapshot; at START it may stand where it says that it stood."""
+        """Read a state, or raise InvalidSnapshot; at START the position in the snapshot counts, if there is one."""
         meta, arrays = decode_snapshot(body, KIND, VERSION)
         header = read_header(meta)
         if "engine" not in arrays:
@@ -98,7 +98,7 @@ class StreamState:
         detector = Detector.from_bytes(arrays["engine"].tobytes())
         horizon = Horizon(header.oldest_seq, header.marks)
         if position == START and header.position is not None:
-            position = header.position  # the store has lost it
+            position = header.position  # the store has lost its own
         state = cls(detector, position, horizon, header.newest_timestamp)
         state.replay_mismatches, state.rebuilt = header.replay_mismatches, header.rebuilt
         return state
@@ -120,18 +120,18 @@ def rebased(imported: StreamState, earliest: Position, next_seq: int) -> StreamS
 
 
 def new_state(detector: Detector, position: Position) -> StreamState:
-    """Give the state of a stream that begins (anew) with the detector's next sample."""
+    """Give the state of a stream whose log begins with the detector's next sample."""
     return StreamState(detector, position, Horizon(detector.next_seq))
 
 
 def costs_of(detector: Detector) -> dict[str, float | None]:
-    """Give what the decisions on labelled samples turned out to cost."""
+    """Give what the decisions on labelled samples have cost."""
     costs = detector.costs()
     return {**asdict(costs), "labels": costs.labels}
 
 
 def read_header(meta: dict[str, Any]) -> Header:
-    """Check what stands beside the engine."""
+    """Read what a snapshot holds beside the engine."""
     try:
         return msgspec.convert(meta, Header)
     except msgspec.ValidationError as error:

@@ -1,4 +1,4 @@
-"""Samples of the log as columns, for those who look at them."""
+"""Samples of the log as columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,9 +15,9 @@ from app.streams.log.events import read_all_records, read_batch
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """n samples: what was said of them, label (1 anomalous, -1 normal, 0 none), time in epoch seconds, ids ("": none).
+    """n samples with their scores; label is 1 (anomalous), -1 (normal) or 0 (none), id is "" if there is none.
 
-    time is the sample's timestamp, or where it came without one that of its arrival.
+    time is in epoch seconds: the sample's timestamp, or its arrival if it came without one.
     """
 
     seq: npt.NDArray[np.int64]
@@ -40,11 +40,11 @@ class Columns:
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """Put parts of one stream together."""
+        """Concatenate parts of one stream."""
         return cls(*map(np.concatenate, zip(*(part._columns() for part in parts), strict=True)))
 
     def labelled(self, labels: dict[int, int]) -> Self:
-        """Give the samples with these labels, by seq."""
+        """Give the samples with these labels, which are by seq."""
         if not labels:
             return self
         label = [labels.get(seq, 0) for seq in self.seq.tolist()]
@@ -52,7 +52,7 @@ class Columns:
 
 
 def batch_columns(entries: Sequence[Entry]) -> Columns:
-    """Give the samples of batches that follow each other as they were answered: no label has come for them yet."""
+    """Give the samples of consecutive batches as they were answered, without labels."""
     events = [read_batch(entry.body) for entry in entries]
     records = read_all_records([event.records for event in events])
     lengths = [entry.n_samples for entry in entries]

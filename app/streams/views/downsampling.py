@@ -1,4 +1,4 @@
-"""Thins a long run of samples to a number of points that still looks like it."""
+"""Reduces a long run of samples to fewer points that still show its shape."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,8 @@ POINTS_PER_BUCKET = 4
 class Downsampler:
     """Takes the samples first to last in parts, and keeps at most `points` of them.
 
-    A quarter as many buckets as points, of equally many samples, keep their lowest and highest score each. Flagged and
-    labelled samples stay too, as long as they are no more than half of the points; of more, each bucket keeps two.
+    There is a bucket for every POINTS_PER_BUCKET points. Each bucket keeps its lowest and its highest score. Flagged
+    and labelled samples are kept too; if they are more than half of the points, each bucket keeps two of them.
     """
 
     def __init__(self, first: int, last: int, points: int) -> None:
@@ -29,15 +29,15 @@ class Downsampler:
         self._parts.append(rows)
         self._waiting += len(rows)
         if self._waiting > 2 * self._points:
-            self._thin()
+            self._reduce()
 
     def rows(self) -> Columns | None:
-        """Give the samples that are left; None if there were none."""
+        """Give the samples that are kept; None if there were none."""
         if self._parts:
-            self._thin()
+            self._reduce()
         return self._parts[0] if self._parts else None
 
-    def _thin(self) -> None:
+    def _reduce(self) -> None:
         rows = Columns.joined(self._parts)
         kept = rows if self._width == 1 else rows[self._chosen(rows)]
         self.is_downsampled |= len(kept) < len(rows)
@@ -56,7 +56,7 @@ class Downsampler:
 
 
 def extremes(bucket: npt.NDArray[np.int64], score: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
-    """Give the places of the lowest and the highest score of each bucket; one without score is the lowest."""
+    """Give the rows with the lowest and the highest score of each bucket; a missing score counts as the lowest."""
     order = np.lexsort((np.where(np.isnan(score), -np.inf, score), bucket))
     ends = np.flatnonzero(np.diff(bucket[order], prepend=-1, append=-1))
     return np.union1d(order[ends[:-1]], order[ends[1:] - 1])

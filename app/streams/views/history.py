@@ -1,4 +1,4 @@
-"""What a stream's log says of a range of samples, thinned: nothing is opened for it."""
+"""A range of samples from a stream's log, downsampled; the stream is not opened for it."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from app.streams.log.pages import pages
 from app.streams.views.columns import Columns, batch_columns
 from app.streams.views.downsampling import Downsampler
 
-MOST_SCANNED = 20_000
+MAX_SCANNED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A stream's log as it stood when it was looked at; oldest_seq is the oldest sample that it holds."""
+    """A stream's log at one moment; oldest_seq is the oldest sample that it holds."""
 
     store: Store
     stream: str
@@ -34,7 +34,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Samples of a range, and the seq to go on from if the range holds more than is read at once."""
+    """Samples of a range, and the seq to go on from if the range holds more than one read gives."""
 
     rows: Columns | None
     next_seq: int | None
@@ -43,7 +43,7 @@ class History:
 
 
 async def open_log(store: Store, stream: str) -> Log:
-    """Find the ends of a stream's log; UnknownStream if there is none."""
+    """Find the ends of a stream's log. Raises UnknownStream."""
     loaded = await store.load(stream)
     if loaded is None:
         raise UnknownStream(stream)
@@ -58,10 +58,10 @@ def first_seq(entry: Entry) -> int:
 
 
 async def history(log: Log, first: int | None, last: int | None, points: int) -> History:
-    """Read the samples first to last (by default the newest), at most `points` of them and so many at once."""
+    """Read the samples first to last, by default the newest; give at most `points` of at most MAX_SCANNED samples."""
     last = log.head.seq if last is None else min(last, log.head.seq)
     first = max(log.oldest_seq, last - points + 1 if first is None else first)
-    end = min(last, first + MOST_SCANNED - 1)
+    end = min(last, first + MAX_SCANNED - 1)
     downsampler = Downsampler(first, end, points)
     if first <= end:
         await log.rows(first, end, downsampler)
@@ -79,7 +79,7 @@ def samples_in(entries: list[Entry], first: int, last: int) -> Columns | None:
 
 
 async def labels_of(store: Store, stream: str, seqs: list[int]) -> dict[int, int]:
-    """Give the present labels of those samples that have one."""
+    """Give the present labels by seq; samples without one are left out."""
     bodies = list((await store.find_labels(stream, seqs)).values())
     if not bodies:
         return {}

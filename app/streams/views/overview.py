@@ -1,4 +1,4 @@
-"""Streams in short, for a list of them: those in memory as they are, others as their snapshots say."""
+"""Short descriptions of streams: from memory if they are open here, else from their snapshots."""
 
 import asyncio
 
@@ -33,7 +33,7 @@ class Overview(msgspec.Struct):
 
 
 async def overview(registry: Registry, store: Store, stream: str) -> Overview | None:
-    """Say how a stream stands without opening it; None if it has gone."""
+    """Describe a stream without opening it; None if there is none by now."""
     state = registry.peek(stream)
     await asyncio.sleep(0)  # a snapshot may take milliseconds to read
     try:
@@ -46,13 +46,13 @@ async def overview(registry: Registry, store: Store, stream: str) -> Overview | 
 
 
 async def closed(store: Store, stream: str, snapshot: Snapshot, head: Position) -> Overview:
-    """Say how a stream stands that is not in memory, or that another worker writes."""
+    """Describe a stream that is not in memory, or that another worker writes."""
     state = StreamState.from_bytes(snapshot.body, snapshot.position)
     return summary(stream, state, head.seq, await newest_time(store, stream, head))
 
 
 def summary(stream: str, state: StreamState, newest_seq: int, time: float | None) -> Overview:
-    """Put together what a state says of its stream, whose log may have gone on since."""
+    """Describe a stream by its state; its log may have grown since."""
     detector, costs = state.detector, state.detector.costs()
     return Overview(
         stream,
@@ -72,6 +72,6 @@ def summary(stream: str, state: StreamState, newest_seq: int, time: float | None
 
 
 async def newest_time(store: Store, stream: str, head: Position) -> float | None:
-    """Give the time of the newest sample that the log holds."""
+    """Give the time of the newest sample in the log."""
     entries = await store.entries(stream, Position.before(head.seq), 1)
     return float(batch_columns(entries).time[-1]) if entries and entries[0].first_seq is not None else None

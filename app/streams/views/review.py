@@ -1,4 +1,4 @@
-"""The samples that a person should look at next: flagged ones and close calls that have no label yet."""
+"""The samples to review next: flagged ones and close calls without a label."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from app.streams.views.history import Log
 
 WINDOW = 5_000
 BORDER = 0.5
-"""A close call lies below its threshold by at most so many interquartile ranges of the scores."""
+"""A close call is below its threshold by at most this many interquartile ranges of the scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Samples to review, those nearest to their threshold first, and how far below it a close call may lie (nats)."""
+    """Samples to review, nearest to their threshold first; border is how far below it a close call may be, in nats."""
 
     rows: Columns | None
     border: float | None

@@ -1,4 +1,4 @@
-"""One sample: what was said of it, and how the present model explains it."""
+"""One sample: what the log says of it, and how the present model explains it."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,9 @@ from app.streams.views.history import labels_of
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A sample: `first` is the explanation given when it was observed, if one was asked for; `now` is the model's own.
+    """A sample with two explanations, if there are any: `first`, when it was observed, and `now`, by the present model.
 
-    score_now is the present model's score of it; None, like `now`, before the stream is ready.
+    score_now is the present model's score; it is None, like `now`, before the stream is ready.
     """
 
     row: Columns
@@ -28,7 +28,7 @@ class Inspection:
 
 
 async def inspect(session: Session, seq: int) -> Inspection:
-    """Look at a sample. UnknownSample if the log does not hold it."""
+    """Describe a sample. Raises UnknownSample if the log does not hold it."""
     detector = (await session.readable()).detector
     row, first = await logged(session, seq)
     now, score_now = None, None
@@ -40,7 +40,7 @@ async def inspect(session: Session, seq: int) -> Inspection:
 
 
 async def logged(session: Session, seq: int) -> tuple[Columns, Explained | None]:
-    """Give what the log says of a sample, its label too, and the explanation given then."""
+    """Give a sample from the log with its present label, and the explanation given when it was observed."""
     for entry in await session.store.entries_holding(session.stream, [seq]):
         rows = batch_columns([entry])
         labels = await labels_of(session.store, session.stream, [seq])

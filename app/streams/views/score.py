@@ -1,4 +1,4 @@
-"""Reads of a stream: scores and the learned density; nothing is kept."""
+"""Scores without learning, the log density, and the description of a stream."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ from app.streams.batches.samples import Matrix
 from app.streams.log.explanations import explained_of
 from app.streams.open.session import Session
 from app.streams.open.state import costs_of
-from app.streams.slices import FIRST_ROWS, MOST_ROWS, isolated, slices
+from app.streams.slices import FIRST_ROWS, MAX_ROWS, isolated, slices
 from core import Detector
 
 
 async def score(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> Answer:
-    """Score samples without learning them; before the stream is ready there are no scores."""
+    """Score samples without learning them; there are no scores before the stream is ready."""
     detector = (await session.readable()).detector
     X = batch.matrix(detector.config, session.settings.max_batch_samples)
     await allowance.pay(len(X))
@@ -29,10 +29,10 @@ async def score(session: Session, batch: Batch, allowance: Allowance = UNLIMITED
     if detector.ready:
         answer.threshold[:] = detector.threshold
         answer.ready[:] = True
-        first = FIRST_ROWS if batch.explain else MOST_ROWS
-        detector_then = isolated(detector, len(X), first)
+        first = FIRST_ROWS if batch.explain else MAX_ROWS
+        fixed = isolated(detector, len(X), first)
         async for part in slices(len(X), first):
-            score_part(detector_then, X, part, answer)
+            score_part(fixed, X, part, answer)
     session.metrics.samples["scored"].inc(len(X))
     return answer
 
@@ -48,18 +48,18 @@ def score_part(detector: Detector, X: Matrix, part: slice, answer: Answer) -> No
 
 
 async def log_density(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> tuple[list[float], int]:
-    """Give the log density at points, and the seq of the last sample in it; NotReady before there is one."""
+    """Give the log density at points, and the seq of the last sample in the model. Raises NotReady."""
     detector = (await session.readable()).detector
     X = batch.matrix(detector.config, session.settings.max_batch_samples)
     await allowance.pay(len(X))
     as_of_seq = detector.next_seq - 1
-    detector_then = isolated(detector, len(X), MOST_ROWS)
-    scores = [detector_then.score(X[part]) async for part in slices(len(X), MOST_ROWS)]
+    fixed = isolated(detector, len(X), MAX_ROWS)
+    scores = [fixed.score(X[part]) async for part in slices(len(X), MAX_ROWS)]
     return (-np.concatenate(scores)).tolist(), as_of_seq
 
 
 async def describe(session: Session) -> dict[str, Any]:
-    """Say how a stream is configured and how it stands."""
+    """Describe a stream: its config and its state."""
     state = await session.readable()
     detector = state.detector
     return {
@@ -83,7 +83,7 @@ async def describe(session: Session) -> dict[str, Any]:
 
 
 async def storage(session: Session) -> dict[str, int] | None:
-    """Say how much the store holds of a stream (None while the store is down)."""
+    """Give how much the store holds of a stream; None while the store is down."""
     try:
         size = await session.store.size(session.stream)
     except StoreUnavailable:

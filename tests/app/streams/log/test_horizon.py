@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.streams.log.horizon import MARKS, STEP, Horizon
+from app.streams.log.horizon import STEP, WATERMARKS, Horizon
 
 DAY = 86_400.0
 
@@ -41,5 +41,5 @@ def test_the_oldest_never_goes_back_and_marks_stay_few(steps):
         later = horizon.advanced(next_seq, now, 1000, DAY)
         assert horizon.oldest_seq <= later.oldest_seq <= next_seq
         assert next_seq - later.oldest_seq <= 1000
-        assert len(later.marks) <= 2 * MARKS
+        assert len(later.watermarks) <= 2 * WATERMARKS
         horizon = later

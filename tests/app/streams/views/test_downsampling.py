@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.streams.views.columns import Columns
-from app.streams.views.downsampling import Downsampler
+from app.streams.views.downsampling import POINTS_PER_BUCKET, Downsampler
 
 
 def samples(first: int, scores: list[float], marked: set[int] = frozenset()) -> Columns:
@@ -57,8 +57,8 @@ def test_it_keeps_within_its_points_in_order_however_it_is_cut(n, points, share,
 @pytest.mark.parametrize("cuts", [[], [500], list(range(0, 1000, 7))])
 def test_each_stretch_keeps_its_extremes(cuts):
     scores = np.random.default_rng(0).normal(size=1000)
-    kept, downsampler = thinned(samples(1, scores.tolist()), 100, cuts)
-    width = downsampler._width
+    kept, _ = thinned(samples(1, scores.tolist()), 100, cuts)
+    width = 1000 // (100 // POINTS_PER_BUCKET)
     for start in range(0, 1000, width):
         bucket = slice(start, start + width)
         assert {start + 1 + scores[bucket].argmin(), start + 1 + scores[bucket].argmax()} <= set(kept.seq.tolist())

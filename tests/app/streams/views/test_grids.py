@@ -1,4 +1,4 @@
-"""GridCache of the density: the same numbers as in one piece, in little memory, and not computed twice."""
+"""Grids of the density: the same numbers as in one piece, in little memory, and not computed twice."""
 
 import asyncio
 import time
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from app.streams.views import grids
-from app.streams.views.grids import GridCache
 from tests.app.harness import Service, blobs
 
 PATH = "/density/grid?stream=s&x=0&y=1"
@@ -105,13 +104,16 @@ async def test_who_waited_while_the_stream_went_on_shares_too(
     assert len(computed) <= 2
 
 
-async def test_so_many_are_kept_and_no_more(service: Service) -> None:
-    for k in range(grids.MOST_KEPT + 3):
+async def test_so_many_are_cached_and_no_more(service: Service, computed: list[int]) -> None:
+    for k in range(grids.MAX_CACHED + 1):
         await service.observe(blobs(40), f"s{k}")
         await service.accepted("GET", f"/density/grid?stream=s{k}&x=0&y=1&size=2")
-    kept: GridCache = service.app.state.service.grids
-    assert len(kept._cache) == grids.MOST_KEPT
-    assert "s0" not in kept._cache
+    n_computed = len(computed)
+    for k in (1, grids.MAX_CACHED):
+        await service.accepted("GET", f"/density/grid?stream=s{k}&x=0&y=1&size=2")
+    assert len(computed) == n_computed
+    await service.accepted("GET", "/density/grid?stream=s0&x=0&y=1&size=2")
+    assert len(computed) == n_computed + 1
 
 
 async def test_the_largest_grid_takes_little_memory(service: Service) -> None:

@@ -11,7 +11,7 @@ import pytest
 from app.storage import Position, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.errors import UnknownStream
-from app.streams.views.tail import MOST_ROWS, Deleted, Heartbeat, NewLabels, NewLog, NewModel, NewSamples, Tail, Update
+from app.streams.views.tail import MAX_ROWS, Deleted, Heartbeat, NewLabels, NewLog, NewModel, NewSamples, Tail, Update
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 
 PATIENCE = 20.0
@@ -28,7 +28,7 @@ async def watch(service: Service, after: Position | None = None, stream: str = "
     tail = Tail(service.registry, service.store, stream)
     with service.registry.worker.subscriptions.subscribe(stream) as subscription:
         await tail.begin(after)
-        async with aclosing(tail.news(subscription, lambda: False)) as news:
+        async with aclosing(tail.updates(subscription, lambda: False)) as news:
             async for told in news:
                 yield told
 
@@ -57,7 +57,7 @@ async def grow(service: Service, lot: random.Random, batches: int) -> None:
 async def test_cut_off_anywhere_and_resumed_nothing_is_lost_or_told_twice(
     service: Service, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.streams.views.tail.QUIET_SECONDS", 0.05)  # so that the end is noticed
+    monkeypatch.setattr("app.streams.views.tail.HEARTBEAT_SECONDS", 0.05)  # so that the end is noticed
     lot = random.Random(seed)
     await service.observe(blobs(1))
     growing = asyncio.create_task(grow(service, lot, 60))
@@ -140,7 +140,7 @@ async def test_many_samples_at_once_are_thinned_but_for_the_flagged(service: Ser
         while samples.position != Position(5050, 0):
             samples = await told(news, NewSamples)
         assert samples.is_downsampled
-        assert len(samples.rows) <= MOST_ROWS
+        assert len(samples.rows) <= MAX_ROWS
         flagged = [seq for seq, flag in zip(answer["seq"], answer["is_anomaly"], strict=True) if flag]
         assert 0 < len(flagged) < 1000
         assert samples.rows.seq[samples.rows.is_anomaly].tolist() == flagged
@@ -230,7 +230,7 @@ async def test_a_store_that_is_down_for_a_while_costs_nothing_but_time() -> None
 
 
 async def test_silence_is_told_now_and_then(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.streams.views.tail.QUIET_SECONDS", 0.05)
+    monkeypatch.setattr("app.streams.views.tail.HEARTBEAT_SECONDS", 0.05)
     await service.observe(blobs(1))
     async with aclosing(watch(service)) as news:
         await told(news, Heartbeat)
