@@ -83,8 +83,8 @@ class MemoryStore:
         self._monotonic = monotonic
         self.windows = MemoryStorage()
         self.write_refusals = WriteRefusals()
-        self._streams: dict[str, StoredStream] = {}
-        self._leases: dict[str, StoredLease] = {}
+        self.stored: dict[str, StoredStream] = {}
+        self.leases: dict[str, StoredLease] = {}
         self._wanted: dict[str, set[str]] = {}
         self._tokens = count(1)
 
@@ -108,9 +108,9 @@ class MemoryStore:
         if lease is not None and lease.owner != owner:
             raise LeaseHeld(stream, lease.ends - now, lease.owner, max(0.0, lease.kept_until - now))
         token = next(self._tokens)
-        self._leases[stream] = StoredLease(owner, token, now + seconds, now + keep_seconds)
-        if stream in self._streams:
-            self._streams[stream].fence = token
+        self.leases[stream] = StoredLease(owner, token, now + seconds, now + keep_seconds)
+        if stream in self.stored:
+            self.stored[stream].fence = token
         return token
 
     async def ask(self, stream: str, owner: str) -> None:
@@ -126,24 +126,24 @@ class MemoryStore:
         kept = {stream: token for stream, token in tokens.items() if self._is_kept(stream, token)}
         ends = self._monotonic() + seconds
         for stream, token in kept.items():
-            self._leases.setdefault(stream, StoredLease(owner, token, ends)).ends = ends
+            self.leases.setdefault(stream, StoredLease(owner, token, ends)).ends = ends
         return tokens.keys() - kept.keys()
 
     async def release(self, tokens: Mapping[str, int]) -> None:
         """End leases."""
         for stream, token in tokens.items():
-            lease = self._leases.get(stream)
+            lease = self.leases.get(stream)
             if lease is not None and lease.token == token:
-                del self._leases[stream]
+                del self.leases[stream]
 
     def _is_kept(self, stream: str, token: int) -> bool:
         """Tell whether nobody else has taken the lease since, even if it has ended."""
-        lease, stored = self._leases.get(stream), self._streams.get(stream)
+        lease, stored = self.leases.get(stream), self.stored.get(stream)
         return lease.token == token if lease else stored is not None and stored.fence == token
 
     def _lease(self, stream: str) -> StoredLease | None:
         """Give the lease if it has not ended."""
-        lease = self._leases.get(stream)
+        lease = self.leases.get(stream)
         return lease if lease is not None and lease.ends > self._monotonic() else None
 
     async def create(
@@ -151,22 +151,22 @@ class MemoryStore:
     ) -> bool:
         """Create a stream."""
         check_position(snapshot.position)
-        if stream in self._streams:
+        if stream in self.stored:
             return False
         lease = self._lease(stream)
         if lease is not None and token < lease.token:
             raise Fenced(stream, token, lease.token)
         for bound in bounds:
-            count = len(self._streams)
+            count = len(self.stored)
             if bound.prefix:
-                count = sum(name.startswith(bound.prefix) for name in self._streams)
+                count = sum(name.startswith(bound.prefix) for name in self.stored)
             if count >= bound.most:
                 raise TooManyStreams(stream, bound, count)
         self._put(stream, snapshot, token)
         return True
 
     def _put(self, stream: str, snapshot: Snapshot, fence: int) -> None:
-        self._streams[stream] = StoredStream(snapshot, snapshot.position, fence=fence, changed_at=self._monotonic())
+        self.stored[stream] = StoredStream(snapshot, snapshot.position, fence=fence, changed_at=self._monotonic())
 
     async def append(
         self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
@@ -212,23 +212,23 @@ class MemoryStore:
     async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
         """Start at a snapshot, whatever is there."""
         check_position(snapshot.position)
-        if stream in self._streams:
+        if stream in self.stored:
             self._get_for(stream, token)
         self._put(stream, snapshot, token)
 
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head."""
-        stored = self._streams.get(stream)
+        stored = self.stored.get(stream)
         return None if stored is None else (stored.snapshot, stored.head)
 
     async def inspect(self, stream: str) -> Remains | None:
         """Read what is there."""
-        stored = self._streams.get(stream)
+        stored = self.stored.get(stream)
         return None if stored is None else Remains(stored.head, stored.snapshot, stored.base)
 
     async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
         """Read a page of the log."""
-        stored = self._streams.get(stream)
+        stored = self.stored.get(stream)
         if stored is None:
             return []
         start = stored.count_until(after)
@@ -236,33 +236,33 @@ class MemoryStore:
 
     async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
         """Read the batches that hold these samples."""
-        stored = self._streams.get(stream)
+        stored = self.stored.get(stream)
         return [] if stored is None else collect_batches(possible_seqs(seqs), stored.next_batch)
 
     async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
         """Give the seqs of known ids."""
-        known = self._streams[stream].ids if stream in self._streams else {}
+        known = self.stored[stream].ids if stream in self.stored else {}
         return {name: known[name] for name in ids if name in known}
 
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of labelled samples."""
-        known = self._streams[stream].labels if stream in self._streams else {}
+        known = self.stored[stream].labels if stream in self.stored else {}
         return {seq: known[seq] for seq in possible_seqs(seqs) if seq in known}
 
     async def delete(self, stream: str, token: int = 0) -> bool:
         """Delete a stream."""
-        if stream in self._streams:
+        if stream in self.stored:
             self._get_for(stream, token)
-            self._leases.pop(stream, None)
-        return self._streams.pop(stream, None) is not None
+            self.leases.pop(stream, None)
+        return self.stored.pop(stream, None) is not None
 
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order."""
-        return sorted(name for name in self._streams if name > after)[:limit]
+        return sorted(name for name in self.stored if name > after)[:limit]
 
     async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
         """Say how long streams have been silent."""
-        now, known = self._monotonic(), {name: self._streams[name] for name in streams if name in self._streams}
+        now, known = self._monotonic(), {name: self.stored[name] for name in streams if name in self.stored}
         return {name: Silence(now - stored.changed_at, len(stored.log)) for name, stored in known.items()}
 
     async def size(self, stream: str) -> StreamSize:
@@ -273,9 +273,9 @@ class MemoryStore:
         return StreamSize(len(stored.log), log_bytes, len(stored.snapshot.body) + base_bytes)
 
     def _get(self, stream: str) -> StoredStream:
-        if stream not in self._streams:
+        if stream not in self.stored:
             raise StreamNotFound(stream)
-        return self._streams[stream]
+        return self.stored[stream]
 
     def _get_for(self, stream: str, token: int) -> StoredStream:
         """Give a stream to a writer; Fenced if a newer writer has come."""

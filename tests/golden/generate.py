@@ -35,7 +35,7 @@ async def live(config: dict[str, Any]) -> Golden:
             start += size
             await service.feedback(*labels(start))
             if number + 1 == SAVED_AFTER:
-                await service.registry.save(service.registry._sessions["s"])
+                await service.registry.save(service.registry.sessions["s"])
         following = [[float(x) for x in row] for row in X[start:]]
         snapshot, _ = await store.load("s") or (None, None)
         assert snapshot is not None

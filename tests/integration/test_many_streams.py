@@ -115,7 +115,7 @@ async def test_every_answer_is_that_of_a_stream_that_was_never_closed(service: S
     streams, resident = Streams(), [resident_mb()]
     for number in range(REQUESTS):
         await streams.request(service)
-        assert service.registry.held_bytes() < 1.1 * BUDGET_MB * 2**20 + 100_000
+        assert service.registry.held_bytes < 1.1 * BUDGET_MB * 2**20 + 100_000
         if (number + 1) % (REQUESTS // 8) == 0:
             resident.append(resident_mb())
     print(await figures(service, streams, resident))

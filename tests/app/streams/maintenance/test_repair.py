@@ -1,6 +1,8 @@
 """Damaged streams: what opens by itself, what a check says, what a repair keeps, and what stays visible."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -25,7 +27,7 @@ async def filled(store, **settings) -> tuple[bytes, list[float]]:
         state = await service.export()
         await service.crash()
     if isinstance(store, MemoryStore):
-        store._leases.clear()
+        store.leases.clear()
     async with Service() as unbroken:
         await fill(unbroken)
         return state, (await unbroken.observe(X[150:]))["score"]
@@ -43,7 +45,7 @@ async def fill(service: Service) -> None:
 
 def damage(store: MemoryStore, which: str) -> None:
     """Do to the newest snapshot what a disk might."""
-    stored = store._streams["s"]
+    stored = store.stored["s"]
     stored.snapshot = Snapshot(stored.snapshot.position, spoilt(stored.snapshot.body)[which])
 
 
@@ -97,8 +99,9 @@ async def test_the_rebuilt_state_is_the_same_to_the_bit():
 async def test_a_missing_row_is_rebuilt_from_too(tmp_path):
     store = SqliteStore(tmp_path / "itan.db")
     _, scores = await filled(store)
+    with closing(sqlite3.connect(tmp_path / "itan.db", isolation_level=None)) as connection:
+        connection.execute("DELETE FROM snapshots")
     async with Service(SqliteStore(tmp_path / "itan.db")) as service:
-        await service.store.writer.run(lambda connection: connection.execute("DELETE FROM snapshots"))
         check = await service.accepted("GET", "/streams/s/check")
         assert [finding["kind"] for finding in check["findings"]] == ["snapshot_missing"]
         assert check["repair"] == "loses nothing"
@@ -112,7 +115,7 @@ async def test_with_the_log_from_the_first_sample_the_config_in_the_remains_is_e
     store = MemoryStore()
     _, scores = await filled(store)
     damage(store, which)
-    store._streams["s"].base = None
+    store.stored["s"].base = None
     async with Service(store) as service:
         assert (await service.observe(X[150:]))["score"] == scores
 
@@ -120,7 +123,7 @@ async def test_with_the_log_from_the_first_sample_the_config_in_the_remains_is_e
 async def test_a_config_that_is_damaged_too_is_not_taken():
     store = MemoryStore()
     await filled(store)
-    stored = store._streams["s"]
+    stored = store.stored["s"]
     body = stored.snapshot.body.replace(b'"expected_anomaly_rate":0.01', b'"expected_anomaly_rate":0.31')
     assert body != stored.snapshot.body
     stored.snapshot, stored.base = Snapshot(stored.snapshot.position, body), None
@@ -137,7 +140,7 @@ async def test_what_was_reset_is_rebuilt_from_its_own_beginning():
         expected = (await service.observe(X[:100]))["score"]
         await service.registry.save(service.registry.sessions["s"])
         await service.crash()
-    store._streams["s"].base = None
+    store.stored["s"].base = None
     damage(store, "cut")
     async with Service(store) as service:
         assert (await service.accepted("GET", "/streams/s"))["rebuilt"]
@@ -164,16 +167,16 @@ async def test_a_check_of_a_healthy_stream_replays_it_and_finds_nothing(service)
 
 
 def without_entry(store: MemoryStore, at: int) -> None:
-    del store._streams["s"].log[at]
+    del store.stored["s"].log[at]
 
 
 async def test_a_gap_behind_the_snapshot_loses_what_comes_after_it_and_only_if_allowed():
     store = MemoryStore()
     await filled(store)
-    log = store._streams["s"].log
+    log = store.stored["s"].log
     at = next(i for i, entry in enumerate(log) if entry.first_seq == 121)
     without_entry(store, at)
-    before = store._streams["s"].log[:], store._streams["s"].snapshot
+    before = store.stored["s"].log[:], store.stored["s"].snapshot
     async with Service(store) as service:
         assert await service.refused("POST", "/observe?stream=s", 500, "store_corrupt", json={"samples": [[1, 1, 1]]})
         assert await service.metric("itan_damaged_streams") == 1
@@ -186,7 +189,7 @@ async def test_a_gap_behind_the_snapshot_loses_what_comes_after_it_and_only_if_a
         assert check["repair"].startswith("loses samples 121 to 150")
         problem = await service.refused("POST", "/streams/s/repair", 409, "repair_loses")
         assert "121 to 150" in problem["detail"]
-        assert (store._streams["s"].log, store._streams["s"].snapshot) == before
+        assert (store.stored["s"].log, store.stored["s"].snapshot) == before
         repaired = await service.accepted("POST", "/streams/s/repair?lossy=true")
         assert (repaired["changed"], repaired["lost_first_seq"], repaired["lost_last_seq"]) == (True, 121, 150)
         assert (await service.observe(X[150:]))["seq"][0] == 151
@@ -198,7 +201,7 @@ async def test_a_gap_behind_the_snapshot_loses_what_comes_after_it_and_only_if_a
 async def test_an_event_that_cannot_be_read_is_damage():
     store = MemoryStore()
     await filled(store)
-    log = store._streams["s"].log
+    log = store.stored["s"].log
     log[-1] = Entry(log[-1].position, b"nothing", log[-1].first_seq, log[-1].ids)
     async with Service(store) as service:
         check = await service.accepted("GET", "/streams/s/check")
@@ -210,7 +213,7 @@ async def test_nothing_that_can_be_read_can_only_be_replaced():
     store = MemoryStore()
     state, _ = await filled(store)
     damage(store, "foreign")
-    store._streams["s"].base = None
+    store.stored["s"].base = None
     async with Service(store) as service:
         check = await service.accepted("GET", "/streams/s/check")
         assert check["repair"].startswith("cannot be repaired")
@@ -250,7 +253,7 @@ async def test_a_snapshot_that_is_not_what_the_log_gives_is_found_and_repaired()
     async with Service() as other:
         await other.observe(X[:110])
         foreign = other.registry.peek("s").to_bytes()
-    stored = store._streams["s"]
+    stored = store.stored["s"]
     stored.snapshot = Snapshot(Position(110, 0), foreign)
     stored.log[:] = [entry for entry in stored.log if not (entry.first_seq is None and entry.position.seq >= 110)]
     log, position = [], Position(0, 0)
@@ -314,9 +317,9 @@ async def test_a_mismatch_ends_with_its_stream(end):
 
 
 async def test_a_mismatch_goes_along_to_another_worker_and_is_accepted_there():
-    store, clock = await altered("score", 0.5), FakeClock()
-    store._leases.clear()
-    store._monotonic = clock.monotonic
+    clock = FakeClock()
+    store = await altered("score", 0.5, store=MemoryStore(clock.monotonic))
+    store.leases.clear()
     async with Service(store, clock, worker="a") as a, Service(store, clock, worker="b") as b:
         await a.observe(blobs(1))
         await a.registry.save(a.registry.sessions["s"], closing="idle")
@@ -377,14 +380,14 @@ async def test_a_state_that_could_not_be_read_back_is_not_stored_and_the_stream_
     store, clock = MemoryStore(), FakeClock()
     async with Service(store, clock, snapshot_every_seconds=30, idle_seconds=60, label_horizon_samples=50) as service:
         await service.observe(X[:100])
-        before = store._streams["s"].snapshot
+        before = store.stored["s"].snapshot
         invalid["is_invalid"] = True
         for _ in range(3):
             clock.advance(31)
             await service.snapshotter.save_due()
             await service.snapshotter.save_due()
-        assert store._streams["s"].snapshot == before
-        assert len(store._streams["s"].log) == 1
+        assert store.stored["s"].snapshot == before
+        assert len(store.stored["s"].log) == 1
         assert await service.metric("itan_snapshot_failures_total") == 3
         assert (await service.accepted("GET", "/streams/s"))["snapshot_failure"] == "its weights are gone"
         assert await service.metric("itan_snapshot_age_seconds") > 60
@@ -395,12 +398,12 @@ async def test_a_state_that_could_not_be_read_back_is_not_stored_and_the_stream_
         assert caplog.text.count("no snapshot of stream s") == 1
         clock.advance(61)
         await service.registry.close_unused()
-        assert service.registry.count() == 0
+        assert not service.registry.sessions
         invalid["is_invalid"] = False
         assert (await service.observe(X[150:151]))["seq"] == [151]
         clock.advance(31)
         await service.snapshotter.save_due()
-        assert store._streams["s"].snapshot.position == Position(151, 0)
+        assert store.stored["s"].snapshot.position == Position(151, 0)
         assert (await service.accepted("GET", "/streams/s"))["snapshot_failure"] is None
 
 
@@ -410,9 +413,9 @@ async def test_what_a_base_costs(service):
     real = service.store.save_snapshot
 
     async def save(stream, snapshot, *given, **more):
-        base = service.store._streams[stream].base
+        base = service.store.stored[stream].base
         await real(stream, snapshot, *given, **more)
-        written.append(service.store._streams[stream].base is not base)
+        written.append(service.store.stored[stream].base is not base)
 
     service.store.save_snapshot = save
     for start in range(0, 2 * BASE_SAMPLES, 500):

@@ -192,7 +192,7 @@ async def test_one_stream_s_fault_does_not_end_the_sweep(caplog):
         for _ in range(10):  # half at a time
             await sweep(service)
     assert "stream a: stream 'a': a page of the log is gone" in caplog.text
-    assert not store._streams["b"].log
+    assert not store.stored["b"].log
 
 
 @pytest.mark.parametrize("text", ["pod", "pod=", "=30d", "pod-*=30", "p*d=1d", "a=1d,b=-1d", "a=0d", "a=1w", "a b=1d"])

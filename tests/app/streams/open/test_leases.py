@@ -363,7 +363,7 @@ async def test_an_append_that_was_given_up_cannot_come_later(workers):
 async def test_a_store_that_has_gone_back_is_counted(workers):
     await workers.a.observe(blobs(40))
     await workers.a.observe(blobs(1))
-    stored = workers.store._streams["s"]
+    stored = workers.store.stored["s"]
     stored.log.pop()
     stored.head = stored.log[-1].position
     await refused(workers.a, "stream_moved")

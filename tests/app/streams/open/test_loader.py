@@ -17,14 +17,14 @@ from core import Records
 from tests.app.harness import NOW, Service, blobs
 
 
-async def altered(column: str, change: float, build: str = BUILD) -> MemoryStore:
+async def altered(column: str, change: float, build: str = BUILD, store: MemoryStore | None = None) -> MemoryStore:
     """Give a stream whose log tells another number of sample 41 than its replay gives."""
-    store = MemoryStore()
+    store = store or MemoryStore()
     async with Service(store) as service:
         await service.observe(blobs(40))
         await service.observe([[1.0, 1.0]])
         await service.crash()
-    log = store._streams["s"].log
+    log = store.stored["s"].log
     log[1] = with_other(log[1], column, change, build)
     return store
 
@@ -120,6 +120,6 @@ async def test_a_stream_of_the_same_name_is_counted_anew():
         await service.refused("GET", "/streams/s", 503, "replay_mismatch")
         assert (await service.http.delete("/streams/s")).status_code == 204
         other = await altered("score", 0.5)
-        store._streams["s"] = other._streams["s"]
+        store.stored["s"] = other.stored["s"]
         await service.refused("GET", "/streams/s", 503, "replay_mismatch")
         assert await service.metric("itan_replay_mismatches_total", reason="other") == 2

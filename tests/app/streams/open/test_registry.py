@@ -326,7 +326,6 @@ async def test_a_stale_writer_goes_on_from_the_store():
 async def test_two_creators_of_one_stream():
     store = DisturbedStore(MemoryStore())
     async with Service(store) as service:
-        store.store._streams = {}
 
         async def forestall() -> None:
             del store.before["create"]
@@ -373,7 +372,7 @@ async def test_a_damaged_log_is_an_error_and_never_a_fresh_stream():
         await service.observe(blobs(3))
         await service.observe(blobs(3))
         await service.crash()
-    del store._streams["s"].log[0]
+    del store.stored["s"].log[0]
     async with Service(store) as service:
         problem = await service.refused("POST", "/observe?stream=s", 500, "store_corrupt", json={"samples": [[1, 2]]})
         assert "4 comes after 0" in problem["detail"]

@@ -34,7 +34,7 @@ async def stored(kept: Golden) -> MemoryStore:
     for entry in kept.log():
         await store.append("s", position, entry)
         position = entry.position
-    store._streams["s"].labels.update(kept.labels)
+    store.stored["s"].labels.update(kept.labels)
     return store
 
 
