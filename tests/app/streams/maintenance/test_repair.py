@@ -346,9 +346,10 @@ async def test_damage_that_another_worker_repaired_is_forgotten():
 
 
 async def test_a_repair_respects_the_lease():
-    store = MemoryStore()
+    clock = FakeClock()
+    store = MemoryStore(clock.monotonic)
     await filled(store)
-    async with Service(store, worker="a") as a, Service(store, worker="b") as b:
+    async with Service(store, clock, worker="a") as a, Service(store, clock, worker="b") as b:
         await a.observe(X[:1])
         damage(store, "cut")
         await b.refused("POST", "/streams/s/repair", 503, "stream_elsewhere")
