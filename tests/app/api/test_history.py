@@ -77,7 +77,7 @@ async def test_a_thinned_run_keeps_what_matters(filled):
 
 
 async def test_a_long_range_is_read_part_by_part(filled, monkeypatch):
-    monkeypatch.setattr(history, "MOST_SCANNED", 250)
+    monkeypatch.setattr(history, "MAX_SCANNED", 250)
     seqs, start, requests = [], 1, 0
     while start is not None:
         page = await filled.accepted("GET", f"/streams/s/history?from={start}&to=590")
@@ -113,7 +113,7 @@ async def test_wide_values_are_fewer(service):
     await service.observe(blobs(300, m=256)[:, :256])
     page = await service.accepted("GET", "/streams/s/history?points=10000&values=true")
     assert len(page["values"]) == len(page["seq"]) == 300
-    assert history.MOST_SCANNED > 0
+    assert history.MAX_SCANNED > 0
     await service.observe(blobs(2000, m=256), stream="s")
     page = await service.accepted("GET", "/streams/s/history?points=10000&values=true&from=1")
     assert len(page["seq"]) <= 500_000 // 256

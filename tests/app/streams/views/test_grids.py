@@ -38,7 +38,7 @@ async def test_in_slices_the_numbers_are_the_same(service: Service, monkeypatch:
     await grow(service)
     detector = service.registry.peek("s").detector
     x, y, whole = detector.density_grid(0, 1, 40)
-    monkeypatch.setattr(grids, "MOST_VALUES", 7 * detector.n_nodes)
+    monkeypatch.setattr(grids, "MAX_VALUES", 7 * detector.n_nodes)
     grid = await service.accepted("GET", f"{PATH}&size=40")
     assert np.array_equal(grid["log_density"], whole)
     assert np.array_equal(grid["x_values"], x)
@@ -49,7 +49,7 @@ async def test_one_model_is_shown_though_the_stream_goes_on(service: Service, mo
     await grow(service)
     detector = service.registry.peek("s").detector
     _, _, before = detector.density_grid(0, 1, 32)
-    monkeypatch.setattr(grids, "MOST_VALUES", detector.n_nodes)
+    monkeypatch.setattr(grids, "MAX_VALUES", detector.n_nodes)
     seq = detector.next_seq - 1
     asked = asyncio.create_task(service.accepted("GET", f"{PATH}&size=32"))
     for _ in range(20):
@@ -96,7 +96,7 @@ async def test_who_waited_while_the_stream_went_on_shares_too(
     service: Service, computed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await grow(service)
-    monkeypatch.setattr(grids, "MOST_VALUES", 2000)
+    monkeypatch.setattr(grids, "MAX_VALUES", 2000)
     asked = [asyncio.create_task(service.accepted("GET", f"{PATH}&size=64")) for _ in range(20)]
     while not all(task.done() for task in asked):
         await service.observe(blobs(1))
