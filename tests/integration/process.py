@@ -40,7 +40,8 @@ class ServiceProcess(Restartable):
         assert self._process is not None
         self._process.terminate()
         self._process.communicate(timeout=60)
-        return int(self._process.returncode)
+        code, self._process = int(self._process.returncode), None
+        return code
 
     @property
     def pid(self) -> int:
