@@ -24,7 +24,7 @@ Label = Mapping[str, Any]
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Why a sample was flagged: by feature, the nats it adds to the score and its expected value; the nearest node."""
+    """Why a sample was flagged: the nats that each feature adds, its expected value, and the nearest node."""
 
     contributions: dict[str, float | None]
     expected: dict[str, float]
@@ -33,9 +33,9 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 class Observed(msgspec.Struct, frozen=True):
-    """Answer to a batch of samples: columns with one entry a sample, None where there is nothing to say.
+    """Answer to a batch of samples: columns with one entry for each sample, None if a value is unknown.
 
-    explanation is there if it was asked for, with entries for the flagged samples.
+    explanation has entries for the flagged samples, if it was requested.
     """
 
     score: list[float | None]
@@ -50,7 +50,7 @@ class Observed(msgspec.Struct, frozen=True):
 
 
 class Feedback(msgspec.Struct, frozen=True):
-    """Answer to labels: columns with one entry a label, then how the stream stands after them."""
+    """Answer to labels: columns with one entry for each label, and the state of the stream after them."""
 
     seq: list[int | None]
     id: list[str | None]
@@ -80,7 +80,7 @@ class Feedback(msgspec.Struct, frozen=True):
 
 
 class ApiError(Exception):
-    """The service refused or failed: `problem` is the document it answered with."""
+    """The service refused or failed: `problem` is the document that it answered."""
 
     def __init__(self, status: int, problem: Mapping[str, Any], retry_after_seconds: float | None = None) -> None:
         self.status = status
@@ -95,19 +95,19 @@ class ApiError(Exception):
 
     @property
     def detail(self) -> str:
-        """Say in one sentence what was wrong."""
+        """Say in one sentence what is wrong."""
         return str(self.problem.get("detail") or self.problem.get("title") or "no detail given")
 
 
 class ServiceUnreachable(ConnectionError):
-    """No answer came: nothing is known of what became of the request."""
+    """No answer came, so the outcome of the request is unknown."""
 
 
 class Client:
     """Call one itan service; use it as a context manager or close it.
 
-    With `retry_seconds` a 429 or 503 that names a time to come back is tried again until that long has passed; a 503
-    only where a repeat cannot count twice: reads, labels, and samples with ids.
+    With `retry_seconds` it repeats a request after a 429 or 503 with Retry-After, for at most this long; after a 503
+    only if the repeat cannot count twice: reads, labels, and samples with ids.
     """
 
     def __init__(
@@ -155,9 +155,9 @@ class Client:
     ) -> Observed:
         """Post samples (None or NaN = missing) and get their scores and decisions; `learn=False` only scores them.
 
-        With `explain`, flagged samples come with what each feature adds to the score and what was expected instead.
+        With `explain`, flagged samples come with what each feature adds to the score, and the value expected instead.
 
-        A float that JSON cannot carry raises ValueError: sent on, an infinity would look like a missing value.
+        An infinity raises ValueError: JSON has none, and it would look like a missing value.
         """
         body = {"samples": _finite(samples), "ids": ids, "timestamps": timestamps}
         params = {"stream": stream, "learn": _flag(learn), "explain": _flag(explain)}
@@ -181,7 +181,7 @@ class Client:
         return self._document("GET", "/density", {"stream": stream})
 
     def create(self, stream: str, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Create a stream; again with the same config is no error, with another one it is."""
+        """Create a stream; if it exists with the same config nothing happens, with another config it is an error."""
         return self._document("PUT", _path(stream), body=config)
 
     def get(self, stream: str) -> dict[str, Any]:
@@ -189,11 +189,11 @@ class Client:
         return self._document("GET", _path(stream))
 
     def delete(self, stream: str, *, silent_seconds: int = 0) -> None:
-        """Delete a stream with all that it has learned; with silent_seconds only if it is silent for so long."""
+        """Delete a stream and all that it has learned; with silent_seconds only if it has been silent for so long."""
         self._send("DELETE", _path(stream), {"silent_seconds": str(silent_seconds)} if silent_seconds else None)
 
     def reset(self, stream: str) -> dict[str, Any]:
-        """Forget what a stream has learned; its config stays and its seq goes on."""
+        """Forget what a stream has learned; its config stays and its seq continues."""
         return self._document("POST", _path(stream) + "/reset", repeatable=False)
 
     def export(self, stream: str) -> bytes:
@@ -205,7 +205,7 @@ class Client:
         return self._document("PUT", _path(stream) + "/import", body=state)
 
     def check(self, stream: str) -> dict[str, Any]:
-        """Replay all that is kept of a stream, and hear what is wrong with it."""
+        """Replay everything stored of a stream, and get what is wrong with it."""
         return self._document("GET", _path(stream) + "/check")
 
     def repair(self, stream: str, *, lossy: bool = False) -> dict[str, Any]:
@@ -217,7 +217,7 @@ class Client:
         return self._document("POST", _path(stream) + "/accept")
 
     def streams(self, page_size: int = 100, *, silent_seconds: int = 0) -> Iterator[str]:
-        """Iterate over the ids of all streams in order, page by page; or of those that are silent for so long."""
+        """Iterate over the ids of all streams in order, page by page, or of those that have been silent for so long."""
         after: str | None = ""
         silent = {"silent_seconds": str(silent_seconds)} if silent_seconds else {}
         while after is not None:

@@ -16,7 +16,7 @@ HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::\d*)?")
 
 
 class UnknownHost(Exception):
-    """A request for a name that is not the service's."""
+    """A request for a host name that is not the service's."""
 
     def __init__(self, host: str) -> None:
         super().__init__(f"the service does not answer to the name {host[:80]!r} (ITAN_ALLOWED_HOSTS)")
@@ -24,14 +24,14 @@ class UnknownHost(Exception):
 
 
 class Hosts:
-    """The names that requests may bear."""
+    """The host names that requests may use."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = {name.lower() for name in names}
         self._known: set[str] = set()
 
     def know(self, header: str) -> bool:
-        """Tell whether a Host header names this service; one that is left out does, no browser leaves it out."""
+        """Tell whether a Host header names this service. A missing one does: browsers always send it."""
         if not header or header in self._known or ANY in self._names:
             return True
         is_known = self._names_us(header)

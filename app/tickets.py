@@ -1,7 +1,7 @@
 """Signed tickets: what a browser holds instead of a key.
 
-A ticket is signed by the key that it stands for, and the service holds nothing of it: every worker that knows the key
-takes it, before and after a restart, until it ends or the key is withdrawn.
+The key that a ticket stands for signs it, and the service stores nothing of it. Every worker that knows the key accepts
+it, before and after a restart, until it expires or the key is removed.
 """
 
 import hashlib
@@ -14,13 +14,13 @@ NONCE_BYTES = 18
 
 
 def issue(secret: bytes, ends: int) -> str:
-    """Write a ticket that holds until a time, in epoch seconds."""
+    """Write a ticket that is valid until a time, in epoch seconds."""
     body = f"{ends}.{key_id(secret)}{secrets.token_urlsafe(NONCE_BYTES)}"
     return f"{body}.{mark(secret, 'ticket', body)}"
 
 
 def holds(ticket: str, secret: bytes, now: float) -> bool:
-    """Tell whether a ticket was signed by this secret and has not ended."""
+    """Tell whether this secret signed a ticket that has not expired."""
     found = TICKET.fullmatch(ticket)
     if found is None:
         return False
@@ -29,18 +29,18 @@ def holds(ticket: str, secret: bytes, now: float) -> bool:
 
 
 def named_key(ticket: str) -> str:
-    """Give the id of the key that a ticket says it was signed by; empty if it is none."""
+    """Give the id of the key that a ticket names; empty if it is not a ticket."""
     found = TICKET.fullmatch(ticket)
     return "" if found is None else found["key"]
 
 
 def key_id(secret: bytes) -> str:
-    """Give the id by which a ticket names its key."""
+    """Give the id by which tickets name a key."""
     return mark(secret, "key", "")[:16]
 
 
 def csrf_token(ticket: str, secret: bytes) -> str:
-    """Give the token that a page of ours sends with each change: pages of others cannot read it."""
+    """Give the token that our page sends with each change: pages of other sites cannot read it."""
     return mark(secret, "csrf", ticket)
 
 

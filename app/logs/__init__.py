@@ -1,1 +1,1 @@
-"""What the service says: one pipeline for its own lines and for those of the libraries it stands on."""
+"""The log: one pipeline for the lines of the service and of all its libraries."""

@@ -1,11 +1,11 @@
-"""What an operator may choose about logs."""
+"""What an operator can choose about the log."""
 
 import logging
 from enum import StrEnum
 
 
 class LogLevel(StrEnum):
-    """How much is said on stderr."""
+    """How much is logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -14,12 +14,12 @@ class LogLevel(StrEnum):
 
     @property
     def number(self) -> int:
-        """Give the level as the standard library counts."""
+        """Give the level as a number of the standard library."""
         return logging.getLevelNamesMapping()[self.name]
 
 
 class LogFormat(StrEnum):
-    """How a line looks: for programs, or for a person at a terminal."""
+    """The form of a line: for programs, or for people at a terminal."""
 
     JSON = "json"
     CONSOLE = "console"

@@ -1,7 +1,7 @@
-"""What is known of the request at hand; whatever is logged on its behalf says it too.
+"""What is known of the current request; every line logged for it holds these fields.
 
-It is one dict in one context variable, not structlog.contextvars: a change runs in a task of its own, whose context is
-a copy, and what is found out there must reach the line that ends the request.
+This is one dict in one context variable, not structlog.contextvars: a change runs in a task of its own, whose context
+is a copy, and what the task finds out must reach the last line of the request.
 """
 
 from contextvars import ContextVar
@@ -13,16 +13,16 @@ _REQUEST: ContextVar[Fields] = ContextVar("request")
 
 
 def begin(fields: Fields) -> None:
-    """Begin a request, in this task and those it starts."""
+    """Begin a request, in this task and the tasks that it starts."""
     _REQUEST.set(fields)
 
 
 def note(**fields: Any) -> None:
-    """Add to what is known of the request, if there is one."""
+    """Add fields to the current request, if there is one."""
     if (request := known()) is not None:
         request.update(fields)
 
 
 def known() -> Fields | None:
-    """Give what is known of the request; None outside of any."""
+    """Give the fields of the current request; None if there is no request."""
     return _REQUEST.get(None)

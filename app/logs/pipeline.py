@@ -19,9 +19,9 @@ RENDERERS: dict[LogFormat, Processor] = {LogFormat.JSON: render_json, LogFormat.
 
 
 def set_up(level: LogLevel, form: LogFormat | None, worker: str = "", file: BinaryIO | None = None) -> None:
-    """Send all logs of this process to stderr in one form; without one, in the console's if stderr is a terminal.
+    """Send all logs of this process to stderr in one form; by default the console's if stderr is a terminal, else JSON.
 
-    Not to stdout: what a command prints there is its result, and other programs read it.
+    Not to stdout: a command prints its result there, and other programs read it.
     """
     form = form or (LogFormat.CONSOLE if sys.stderr.isatty() else LogFormat.JSON)
     lines = Lines(file or sys.stderr.buffer)
@@ -36,7 +36,7 @@ def set_up(level: LogLevel, form: LogFormat | None, worker: str = "", file: Bina
 
 
 class Lines:
-    """Writes lines whole. A full disk or a reader that is gone must cost a line, not a request."""
+    """Writes whole lines. A full disk or a closed pipe must cost a line, not a request."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -51,7 +51,7 @@ class Lines:
 
 
 class Describe:
-    """Says first when, how grave and what, then who, on behalf of which request, and the rest."""
+    """Puts time, level and event first, then the worker, the request, and the rest."""
 
     def __init__(self, worker: str) -> None:
         self._who = {"worker": worker} if worker else {}
@@ -62,14 +62,14 @@ class Describe:
 
 
 class Forward(logging.Handler):
-    """Brings what is logged by the standard library into the same pipeline; `extra={"stream": ...}` is kept."""
+    """Brings records of the standard library into the same pipeline, with their `extra={"stream": ...}`."""
 
     def __init__(self, logger: FilteringBoundLogger) -> None:
         super().__init__()
         self._logger = logger
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log a record; one that cannot be written must not fail who logged it."""
+        """Log a record; a failure here must not reach its caller."""
         fields = {"logger": record.name, "exc_info": record.exc_info}
         if (stream := getattr(record, "stream", None)) is not None:
             fields["stream"] = stream
@@ -87,7 +87,7 @@ def timestamp() -> str:
 
 @lru_cache(maxsize=1)
 def date_and_time(seconds: int) -> str:
-    """Write a second of the epoch; many lines share one."""
+    """Write a second of the epoch, cached because many lines share one."""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 

@@ -1,4 +1,4 @@
-"""From the fields of a line to its bytes: always one line, whatever was sent to us."""
+"""Writes the fields of a line as bytes: always one line, whatever clients send."""
 
 import json
 from contextlib import suppress
@@ -11,7 +11,7 @@ INDENT = "    "
 
 
 def render_json(_: WrappedLogger, __: str, fields: EventDict) -> bytes:
-    """Write a JSON object in ASCII: terminals obey some control characters beyond it that JSON leaves as they are."""
+    """Write a JSON object in ASCII: JSON would leave some control characters that terminals obey."""
     with suppress(ValueError, OverflowError):  # half a surrogate pair; a whole number of more than 64 bits
         line = _ENCODER.encode(fields)
         if line.isascii():
@@ -20,7 +20,7 @@ def render_json(_: WrappedLogger, __: str, fields: EventDict) -> bytes:
 
 
 def render_console(_: WrappedLogger, level: str, fields: EventDict) -> bytes:
-    """Write what a person reads; a traceback follows below, indented, so that no text can pass itself off as a line."""
+    """Write for people; a traceback follows below, indented, so that no text can look like a line of its own."""
     exception = fields.pop("exception", "")
     time, event = fields.pop("timestamp"), fields.pop("event")
     fields.pop("level")
@@ -30,12 +30,12 @@ def render_console(_: WrappedLogger, level: str, fields: EventDict) -> bytes:
 
 
 def printable(text: str) -> str:
-    """Escape what would move the cursor, end the line or not be seen."""
+    """Escape characters that would move the cursor, end the line or be invisible."""
     return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
 def quoted(value: object) -> str:
-    """Write a value, in quotes where it is not one plain word."""
+    """Write a value, in quotes if it is not one plain word."""
     text = str(value)
     plain = text.isprintable() and not set(text) & set(' "=')
     return text if plain and text else json.dumps(text)

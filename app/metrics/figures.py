@@ -1,4 +1,4 @@
-"""What is told of one stream, kept up to date as it changes, so that a scrape of thousands only reads."""
+"""The figures of one stream, kept up to date as it changes, so that a scrape of thousands only reads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,28 +10,28 @@ RECENT_FLAGS: Final = 1000
 RECENT_SCORES: Final = 100
 USUAL_SECONDS: Final = 3600.0
 TRUSTED: Final = 100
-"""The flag rate begins as if so many samples had been flagged at the expected one."""
+"""The flag rate begins as if this many samples had been flagged at the expected rate."""
 BEYOND_NATS: Final = 20.0
 FAR_NATS: Final = 1e9
 
 
 @dataclass(slots=True)
 class RunningMean:
-    """The mean of all numbers so far, then of about the last `window`, the older the less."""
+    """The mean of all numbers so far, later of about the last `window`, with older ones counting less."""
 
     window: int
     mean: float = 0.0
     n: int = 0
 
     def add(self, mean: float, count: int) -> None:
-        """Take in so many numbers of this mean."""
+        """Add this many numbers with this mean."""
         self.n = min(self.n + count, self.window)
         self.mean += (mean - self.mean) * min(count / self.n, 1.0)
 
 
 @dataclass(slots=True, eq=False)
 class StreamFigures:
-    """How a stream stands; None is what cannot be known yet.
+    """The figures of a stream; None is unknown.
 
     log_loss is the mean of the recent scores, and usual_log_loss follows it within the hour: the rise between them
     tells whether the model still fits.
@@ -66,9 +66,9 @@ class StreamFigures:
         self._recent_scores = RunningMean(RECENT_SCORES)
 
     def take_scores(self, scores: Sequence[float], thresholds: Sequence[float], flags: int, now: float) -> None:
-        """Take in scores and the thresholds that they met, at least one; a score counts no further than BEYOND_NATS.
+        """Add at least one score, with its threshold; a score counts at most BEYOND_NATS above it.
 
-        One outlier of a million nats says nothing of how well the model fits all others.
+        One outlier of a million nats says nothing of how well the model fits the others.
         """
         n = len(scores)
         self.score = scores[-1]
@@ -81,12 +81,12 @@ class StreamFigures:
             self._take_log_loss(self._recent_scores.mean, now)
 
     def take_costs(self, costs: Costs) -> None:
-        """Take in what the decisions on labelled samples turned out to cost."""
+        """Set the costs of the decisions on labelled samples."""
         self.confusion = costs.true_alarms, costs.false_alarms, costs.true_passes, costs.misses
         self.cost, self.best_fixed_cost = costs.cost, costs.best_fixed_cost
 
     def _take_log_loss(self, mean: float, now: float) -> None:
-        """Let the usual log-loss follow the one before, by the time that it stood; see how far the new one is off."""
+        """Move the usual log-loss towards the previous one, by the time since then, and measure the new one's rise."""
         if self.log_loss is None or self.usual_log_loss is None:
             self.usual_log_loss = mean
         else:

@@ -1,4 +1,4 @@
-"""The values that labels can have: all known beforehand, so that their series exist at 0 from the start."""
+"""The values of labels: all known beforehand, so that their series exist at 0 from the start."""
 
 from typing import Final
 

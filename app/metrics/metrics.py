@@ -1,4 +1,4 @@
-"""The metrics of one app: what it counts, what it measures, and what is read of its streams at each scrape."""
+"""The metrics of one app: what it counts, what it measures, and what each scrape reads of its streams."""
 
 from collections.abc import Iterable, Sequence
 from operator import sub
@@ -203,7 +203,7 @@ class Metrics:
             self.flags.inc(flags)
 
     def note_learned(self, stream: str, now: float) -> None:
-        """Note when a stream that is watched for silence got a sample."""
+        """Note when a stream of ITAN_METRICS_STREAMS got a sample."""
         if stream in self._streams.watched:
             self.learned_at[stream] = now
 

@@ -15,7 +15,7 @@ MOST_KEYS: Final = 100
 
 
 class RefusalsCollector(Collector):
-    """Counts refusals; the first hundred keys by name, so that thousands of keys are not as many series."""
+    """Counts refusals; only the first hundred keys by name, because thousands of keys would be as many series."""
 
     def __init__(self) -> None:
         self.view = EVERYTHING

@@ -15,7 +15,7 @@ class Source(Protocol):
         """Give the memory that they take."""
 
     def oldest_unsaved_seconds(self) -> float:
-        """Give the age of the oldest change that no snapshot holds."""
+        """Give the age of the oldest change that is in no snapshot."""
 
     def watchers(self) -> int:
         """Count the event streams that are being sent."""
@@ -33,7 +33,7 @@ class Source(Protocol):
         """Count how often the store was asked again after a failure."""
 
     def written(self) -> list[StreamFigures]:
-        """Give the figures of the streams that are written here: copies for reading are another worker's to tell."""
+        """Give the figures of the streams that this worker writes; another worker reports the streams read here."""
 
     def silent_seconds(self, stream: str) -> float:
         """Give the time since this worker got a stream's last sample; since its start, if it got none."""
@@ -44,11 +44,11 @@ class Usage(Protocol):
 
     @property
     def used_bytes(self) -> int:
-        """Give what is used."""
+        """Give the used bytes."""
 
     @property
     def limit_bytes(self) -> int:
-        """Give how much there is; 0 if that is not known."""
+        """Give the size; 0 if it is not known."""
 
     @property
     def database_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""The series that are made at a scrape, of the streams in memory then."""
+"""Series made at each scrape, of the streams then in memory."""
 
 from collections.abc import Iterable
 from heapq import nlargest

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class View(NamedTuple):
-    """Tells of each stream whether its name is shown; and whether those of API keys are."""
+    """Tells whether the name of a stream is shown, and whether the names of API keys are."""
 
     shows: Callable[[str], bool]
     shows_keys: bool

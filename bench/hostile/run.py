@@ -158,6 +158,6 @@ COLUMNS: Final = (
 )
 NOTES: Final = (
     "/livez, a sample to score and a sample to learn, each fifty times a second on connections of their own, from a "
-    "process apart, counted from when they were due. The loads run on the same machine.",
+    "separate process, counted from when they were due. The loads run on the same machine.",
     f"{versions('uvicorn', 'numpy')}; SQLite.",
 )
