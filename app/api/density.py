@@ -6,10 +6,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.admission import permitted_samples
-from app.api.bodies import media_type, read_body
+from app.api.bodies.reading import media_type, read_body
+from app.api.bodies.samples import read_points
 from app.api.queries import STREAM, InvalidQuery, flag_in, read_query, stream_in, text_in, whole, whole_in
 from app.api.routing import JSON, Answer, Operation, Route, answer, ref
-from app.api.sample_bodies import read_points
 from app.api.service import service_of
 from app.security import Scope
 from app.streams.batches.features import feature_names

@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.admission import permitted_allowance
-from app.api.bodies import InvalidBody, invalid_form, media_type, read_body, refuse_repeated_names, without_bom
-from app.api.columns import Column, read_column, refuse_dropped, refuse_repeated
-from app.api.outlines import FeedbackOutline, decode_short, outline_of
+from app.api.bodies.columns import Column, read_column, refuse_dropped, refuse_repeated
+from app.api.bodies.raw import RawFeedbackBody, decode_short, raw_body
+from app.api.bodies.reading import InvalidBody, invalid_form, media_type, read_body, refuse_repeated_names, without_bom
 from app.api.queries import STREAM, flag_in, read_query, stream_in
 from app.api.routing import JSON, Answer, Operation, Route, ref
-from app.api.schemas import FeedbackBody, LabelBody
+from app.api.schemas.samples import FeedbackBody, LabelBody
 from app.api.service import Service, service_of
 from app.security import Scope
 from app.streams.changes.feedback import FeedbackResult, LabelRequest, label
@@ -22,7 +22,7 @@ from app.streams.errors import refuse_beyond
 from app.streams.faults import Fault, Faults
 
 _BODY = msgspec.json.Decoder(FeedbackBody)
-_OUTLINE = msgspec.json.Decoder(FeedbackOutline)
+_RAW = msgspec.json.Decoder(RawFeedbackBody)
 _LABELS = msgspec.json.Decoder(list[LabelBody])
 _LABEL = msgspec.json.Decoder(LabelBody)
 _ENCODER = msgspec.json.Encoder()
@@ -54,7 +54,7 @@ async def read_labels(body: bytes, limit: int) -> list[LabelRequest]:
     body = without_bom(body)
     read, error = decode_short(_BODY, body)
     if read is None:
-        labels = await read_column(LABELS, (await outline_of(_OUTLINE, body, error)).labels, limit)
+        labels = await read_column(LABELS, (await raw_body(_RAW, body, error)).labels, limit)
     else:
         labels = read.labels
         refuse_beyond(limit, len(labels), "labels", LABELS.setting)

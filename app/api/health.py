@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.routing import JSON, Answer, Operation, Route, answer, ref
-from app.api.schemas import Health
+from app.api.schemas.service import Health
 from app.api.service import Service, service_of
 from app.metrics import CONTENT_TYPE, EVERYTHING, NO_NAMES, View
 from app.security import Forbidden, Grant, Scope

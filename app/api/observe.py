@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.admission import permitted_samples
-from app.api.bodies import media_type, read_body
+from app.api.bodies.reading import media_type, read_body
+from app.api.bodies.samples import read_batch
 from app.api.queries import STREAM, flag_in, read_query, stream_in
 from app.api.routing import BYTES, JSON, NDJSON, Operation, Route, ref
 from app.api.routing import Answer as Answered
-from app.api.sample_bodies import read_batch
-from app.api.schemas import Explanation, ObserveAnswer
+from app.api.schemas.samples import Explanation, ObserveAnswer
 from app.api.service import Service, service_of
 from app.security import Scope
 from app.streams.allowance import Allowance

@@ -9,7 +9,7 @@ import msgspec
 from app.api.examples import EXAMPLES
 from app.api.problems import HTTP_CODES, TABLE
 from app.api.routing import OF_STORE, PROBLEM, SCHEMA_REF, Answer, Contents, Operation, Parameters, Route, ref
-from app.api.schemas import DOCUMENTED
+from app.api.schemas.documented import DOCUMENTED
 from app.security import COOKIE, CSRF_HEADER, Scope
 from core import AFFINE_SCHEMA, FEATURE_SCHEMA, config_schema
 

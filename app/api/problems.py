@@ -9,11 +9,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from app.api.bodies import BodyTooLarge, InvalidBody, InvalidJson, UnsupportedMedia
+from app.api.bodies.reading import BodyTooLarge, InvalidBody, InvalidJson, UnsupportedMedia
 from app.api.queries import InvalidQuery
 from app.api.refusals import HeadTooLarge, InvalidHttp, TooManyBodies, TooManyConnections, TooSlow
 from app.api.routing import PROBLEM, allowed
-from app.api.schemas import Problem, Wrong
+from app.api.schemas.service import Problem, Wrong
 from app.api.service import service_of
 from app.hosts import UnknownHost
 from app.logs.context import note

@@ -12,7 +12,7 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.typing import FilteringBoundLogger
 
-from app.api.schemas import Problem
+from app.api.schemas.service import Problem
 from app.logs.choices import LogLevel
 from app.logs.context import Fields, begin
 from app.metrics import OTHER

@@ -4,10 +4,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.bodies import checked_tree, decode, read_small
+from app.api.bodies.reading import checked_tree, decode, read_small
 from app.api.queries import read_query
 from app.api.routing import JSON, Answer, Operation, Route, answer, ref
-from app.api.schemas import GrantAnswer, SessionAnswer, SignInBody
+from app.api.schemas.session import GrantAnswer, SessionAnswer, SignInBody
 from app.api.service import Service, service_of
 from app.security import COOKIE, Grant, Scope, Unauthenticated, refuse_cross_site
 from app.tickets import csrf_token

@@ -4,10 +4,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.admission import permitted_allowance
-from app.api.bodies import InvalidBody, checked_tree, media_type, read_body, read_small
+from app.api.bodies.reading import InvalidBody, checked_tree, media_type, read_body, read_small
 from app.api.queries import STREAM, flag_in, read_query, whole, whole_in
 from app.api.routing import BYTES, FILE, JSON, OF_STORE, Answer, Operation, Parameters, Route, answer, ref
-from app.api.schemas import StreamEstimate
+from app.api.schemas.streams import StreamEstimate
 from app.api.service import Service, permitted_path_stream, service_of
 from app.security import Scope
 from app.streams.allowance import Allowance

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api.bodies import InvalidJson, decode, invalid_body, refuse_repeated_names, value_at
+from app.api.bodies.json_tree import read_tree
+from app.api.bodies.reading import InvalidJson, decode, invalid_body, refuse_repeated_names, value_at
+from app.api.bodies.samples import read_batch
 from app.api.feedback import read_labels
-from app.api.sample_bodies import read_batch
-from app.api.schemas import ObserveBody
-from app.api.trees import read_tree
+from app.api.schemas.samples import ObserveBody
 from core import DetectorConfig
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
@@ -69,7 +69,7 @@ def test_arrays_are_read_once(monkeypatch):
     def read_again(*_: object, **__: object) -> None:
         raise AssertionError("the body was read again")
 
-    monkeypatch.setattr("app.api.trees.json.loads", read_again)
+    monkeypatch.setattr("app.api.bodies.json_tree.json.loads", read_again)
     read(b'{"samples": [[1, 2], [3, null]], "ids": ["a:1", "b"]}')
     read(b'{"samples": [{"a:b": 1}, {"a:b": 2}]}')
     read(b'[1, 2]\n{"sample": [1, 2], "id": "a:b"}', NDJSON)

@@ -9,7 +9,9 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from app.api.openapi import PROBLEMS, TAGS, WITHOUT_ROUTE, document
-from app.api.schemas import FeedbackAnswer, Model, ObserveAnswer, StreamDescription
+from app.api.schemas.density import Model
+from app.api.schemas.samples import FeedbackAnswer, ObserveAnswer
+from app.api.schemas.streams import StreamDescription
 from app.main import ROUTES
 from tests.app.harness import Service, blobs
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.api import bodies, cutting, outlines
-from app.api.cutting import ELEMENT_BYTES, TooLong, cut, found_in
+from app.api.bodies import raw, splitting
+from app.api.bodies import reading as bodies
+from app.api.bodies.json_tree import read_tree
+from app.api.bodies.samples import read_batch, read_points
+from app.api.bodies.splitting import ELEMENT_BYTES, TooLong, scanned_elements, split
 from app.api.feedback import read_labels
-from app.api.sample_bodies import read_batch, read_points
-from app.api.trees import read_tree
 from app.streams.errors import Refused
 from core import DetectorConfig
 from tests.app.api.test_bad_input import check_problem
@@ -60,10 +61,10 @@ def test_pieces_give_what_the_whole_gives(rows, ids, stamps, ascii_only, config)
     body = json.dumps(given_body, ensure_ascii=ascii_only).encode(errors="surrogatepass")
     whole = told(read_batch(JSON, body, 10), config)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outlines, "QUICK_BYTES", 0)
-        patch.setattr(cutting, "PIECE_BYTES", 20)
+        patch.setattr(raw, "QUICK_BYTES", 0)
+        patch.setattr(splitting, "PIECE_BYTES", 20)
         for most_at_once in (100, 0):
-            patch.setattr(cutting, "MOST_AT_ONCE", most_at_once)
+            patch.setattr(splitting, "MOST_AT_ONCE", most_at_once)
             pieces = told(read_batch(JSON, body, 10), config)
             assert pieces == whole or (most_at_once == 0 and any(map(is_nested, rows)))
 
@@ -73,12 +74,12 @@ def test_pieces_give_what_the_whole_gives(rows, ids, stamps, ascii_only, config)
 def test_the_elements_of_an_array_are_found(rows, size, indent):
     array = json.dumps(rows, indent=indent).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cutting, "PIECE_BYTES", size)
-        pieces = list(cut(array))
+        patch.setattr(splitting, "PIECE_BYTES", size)
+        pieces = list(split(array))
     assert [read_tree(element) for piece in pieces for element in piece.elements] == rows
     assert [piece.first for piece in pieces] == np.cumsum([0, *map(len, pieces)])[:-1].tolist()
     if rows and not any(map(is_nested, rows)):
-        assert [read_tree(element) for element in found_in(array)] == rows
+        assert [read_tree(element) for element in scanned_elements(array)] == rows
 
 
 def is_nested(row):
@@ -89,7 +90,7 @@ def is_nested(row):
 def test_an_element_that_is_too_long_ends_the_reading():
     for long in (b"[" + b"1," * ELEMENT_BYTES + b"1]", b'"' + b"x" * ELEMENT_BYTES + b'"', b" " * ELEMENT_BYTES + b"1"):
         array = b"[[1],[2]," + long + b",[3]]"
-        found = found_in(array)
+        found = scanned_elements(array)
         assert [next(found), next(found)] == [b"[1]", b"[2]"]
         with pytest.raises(TooLong):
             next(found)

@@ -5,9 +5,10 @@ from typing import Any
 
 import msgspec
 
-from app.api.schemas import ClientId, Moment, ObserveLine
-from app.api.trees import REPEATED, Object, Unheld
-from app.api.wording import HELD, ID, NUMBER, ROW, TIME, left_out
+from app.api.bodies.json_tree import REPEATED, Object, Unheld
+from app.api.bodies.wording import HELD, ID, NUMBER, ROW, TIME, left_out
+from app.api.schemas.samples import ObserveLine
+from app.api.schemas.types import ClientId, Moment
 from app.streams.faults import Fault
 
 WRAPPER = ObserveLine.__struct_fields__

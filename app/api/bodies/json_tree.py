@@ -1,4 +1,4 @@
-"""JSON read so that nothing is lost: names that stand twice in an object, and numbers that no double holds."""
+"""Reads JSON without loss: it finds names given twice in an object, and numbers too large for a double."""
 
 import json
 import math
@@ -17,7 +17,7 @@ class Object(dict[str, Any]):
 
 
 class Unheld:
-    """A number that no double holds, as it was written."""
+    """A number too large for a double, as it was written."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -33,7 +33,7 @@ def first_repeated(pairs: list[tuple[str, Any]]) -> str | None:
 
 
 def read_tree(text: bytes) -> Any:
-    """Read JSON; ValueError or RecursionError if it is none, or is nested too deep."""
+    """Read JSON. Raises ValueError if it is invalid, RecursionError if it is nested too deep."""
     return json.loads(text.decode(), object_pairs_hook=Object, parse_int=whole, parse_float=number)
 
 
@@ -60,7 +60,7 @@ def repeated_name(tree: Any) -> Place | None:
 
 
 def inner(path: str, node: Any) -> list[Place]:
-    """Give the arrays and objects right inside of a value."""
+    """Give the arrays and objects directly inside a value."""
     match node:
         case dict():
             return [(f"{path}.{name}", value) for name, value in node.items() if isinstance(value, list | dict)]

@@ -1,4 +1,4 @@
-"""The parts of a body as they are written, found without making objects of what is in them."""
+"""Splits a body into its fields, undecoded: their text alone tells most of what is wrong."""
 
 import asyncio
 from typing import TypeVar
@@ -6,13 +6,21 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from app.api.bodies import QUICK_BYTES, InvalidBody, InvalidJson, checked_tree, fields_of, invalid_body, invalid_json
+from app.api.bodies.json_tree import read_tree
+from app.api.bodies.reading import (
+    QUICK_BYTES,
+    InvalidBody,
+    InvalidJson,
+    checked_tree,
+    fields_of,
+    invalid_body,
+    invalid_json,
+)
 from app.api.routing import NDJSON
-from app.api.trees import read_tree
 from app.streams.faults import shown
 
 
-class ObserveOutline(msgspec.Struct, forbid_unknown_fields=True):
+class RawObserveBody(msgspec.Struct, forbid_unknown_fields=True):
     """The parts of a body of samples."""
 
     samples: Raw
@@ -20,13 +28,13 @@ class ObserveOutline(msgspec.Struct, forbid_unknown_fields=True):
     timestamps: Raw | UnsetType = UNSET
 
 
-class DensityOutline(msgspec.Struct, forbid_unknown_fields=True):
+class RawDensityBody(msgspec.Struct, forbid_unknown_fields=True):
     """The parts of a body of points."""
 
     points: Raw
 
 
-class FeedbackOutline(msgspec.Struct, forbid_unknown_fields=True):
+class RawFeedbackBody(msgspec.Struct, forbid_unknown_fields=True):
     """The parts of a body of labels."""
 
     labels: Raw
@@ -36,7 +44,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def decode_short(decoder: msgspec.json.Decoder[T], body: bytes) -> tuple[T | None, msgspec.ValidationError | None]:
-    """Decode a body that is short and has the right form; of another one give None, and what was found wrong."""
+    """Decode a short body. Gives None for a long one, or None and the error for one of the wrong form."""
     if len(body) > QUICK_BYTES:
         return None, None
     try:
@@ -47,37 +55,37 @@ def decode_short(decoder: msgspec.json.Decoder[T], body: bytes) -> tuple[T | Non
         raise invalid_json(error, body) from error
 
 
-async def outline_of(decoder: msgspec.json.Decoder[T], body: bytes, error: msgspec.ValidationError | None) -> T:
-    """Find the parts of a body; InvalidBody or InvalidJson if it has others, or is nested too deep to tell.
+async def raw_body(decoder: msgspec.json.Decoder[T], body: bytes, error: msgspec.ValidationError | None) -> T:
+    """Split a body into its fields; InvalidBody or InvalidJson for other fields, or if it is nested too deep.
 
-    `error` is what was found wrong before. The longest body takes about 20 ms: others have their turn before and after.
+    `error` is what decoding it found wrong. The longest body takes about 20 ms; other requests run before and after.
     """
     await asyncio.sleep(0)
-    outline = read_outline(decoder, body, error)
+    parts = read_raw(decoder, body, error)
     await asyncio.sleep(0)
-    return outline
+    return parts
 
 
-def read_outline(decoder: msgspec.json.Decoder[T], body: bytes, error: msgspec.ValidationError | None) -> T:
-    """Decode the outline of a body."""
+def read_raw(decoder: msgspec.json.Decoder[T], body: bytes, error: msgspec.ValidationError | None) -> T:
+    """Split a body."""
     try:
-        outline = decoder.decode(body)
+        parts = decoder.decode(body)
     except msgspec.ValidationError as wrong:
         raise wrong_form(str(wrong), body, decoder) from wrong
     except RecursionError as nested:
         raise (invalid_json(nested, body) if error is None else invalid_body(str(error), body, "")) from nested
     except ValueError as wrong:
         raise invalid_json(wrong, body) from wrong
-    refuse_repeated_parts(outline, body)
-    return outline
+    refuse_repeated_parts(parts, body)
+    return parts
 
 
-def refuse_repeated_parts(outline: msgspec.Struct, body: bytes) -> None:
-    """Raise InvalidJson for a part that is given twice: its name and its colons stand in no part that was found."""
-    found = {name: part for name in outline.__struct_fields__ if (part := getattr(outline, name)) is not UNSET}
+def refuse_repeated_parts(parts: msgspec.Struct, body: bytes) -> None:
+    """Raise InvalidJson for a field given twice: its name and colons stand outside the fields that were found."""
+    found = {name: part for name in parts.__struct_fields__ if (part := getattr(parts, name)) is not UNSET}
     outside = len(body) - sum(len(memoryview(part)) for part in found.values())
     if outside < len("{}") + sum(len(f',"{name}":') for name in found) + len('"ids":0'):
-        return  # too little for another one
+        return  # too short for another field
     if body.count(b":") == len(found) + sum(bytes(part).count(b":") for part in found.values()):
         return
     if len(body) <= QUICK_BYTES:
@@ -95,7 +103,7 @@ def wrong_form(message: str, body: bytes, decoder: msgspec.json.Decoder[T]) -> I
 
 
 def advice(body: bytes, field: str) -> str:
-    """Say how to send what a body seems to hold."""
+    """Say how to send what the body seems to hold."""
     try:
         tree = read_tree(body) if len(body) <= QUICK_BYTES else None
     except (ValueError, RecursionError):

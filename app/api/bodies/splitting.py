@@ -1,4 +1,4 @@
-"""Cuts a long JSON array into pieces that are quick to decode, without decoding it."""
+"""Splits a long JSON array into pieces that are quick to decode, without decoding it."""
 
 import re
 from collections.abc import Iterator
@@ -37,15 +37,15 @@ class Piece:
 
 
 class TooLong(ValueError):
-    """An element is too long, or one of very many and nested."""
+    """An element is too long, or is nested in a very long array."""
 
     def __init__(self, place: int) -> None:
         super().__init__(place)
         self.place = place
 
 
-def cut(array: bytes) -> Iterator[Piece]:
-    """Give the elements of a valid JSON array in pieces, or raise TooLong."""
+def split(array: bytes) -> Iterator[Piece]:
+    """Give the elements of a valid JSON array in pieces. Raises TooLong."""
     first, elements, size = 0, list[bytes](), 0
     for element in elements_of(array):
         elements.append(element)
@@ -58,20 +58,20 @@ def cut(array: bytes) -> Iterator[Piece]:
 
 
 def elements_of(array: bytes) -> Iterator[bytes]:
-    """Give the elements one by one; of very many, only flat ones can be told apart."""
-    return counted(array) if array.count(b",") <= MOST_AT_ONCE else found_in(array)
+    """Give the elements one by one; a very long array may hold only flat ones."""
+    return decoded_elements(array) if array.count(b",") <= MOST_AT_ONCE else scanned_elements(array)
 
 
-def counted(array: bytes) -> Iterator[bytes]:
-    """Give the elements of an array of not too many."""
+def decoded_elements(array: bytes) -> Iterator[bytes]:
+    """Split a short array by decoding it."""
     for place, element in enumerate(_RAWS.decode(array)):
         if len(memoryview(element)) > ELEMENT_BYTES:
             raise TooLong(place)
         yield bytes(element)
 
 
-def found_in(array: bytes) -> Iterator[bytes]:
-    """Find the elements one by one, and no more than are asked for."""
+def scanned_elements(array: bytes) -> Iterator[bytes]:
+    """Find the elements of a long array one by one, only as many as are needed."""
     n, position = 0, 1
     while array[position - 1] != END:
         found = ELEMENT.match(array, position, position + ELEMENT_BYTES)

@@ -1,4 +1,4 @@
-"""Samples in the three kinds of body that /observe reads, and the points of /density."""
+"""Reads samples from the three kinds of body that /observe takes, and the points of /density."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Raw, UnsetType
 
-from app.api.bodies import json_reason, refuse_repeated_names, without_bom
-from app.api.columns import (
+from app.api.bodies.columns import (
     IDS,
     LIMIT_SETTING,
     POINTS,
@@ -27,12 +26,15 @@ from app.api.columns import (
     refuse_repeated,
     refuse_repeated_in,
 )
-from app.api.cutting import ELEMENT_BYTES, PIECE_BYTES
-from app.api.outlines import DensityOutline, ObserveOutline, decode_short, outline_of
+from app.api.bodies.json_tree import read_tree
+from app.api.bodies.raw import RawDensityBody, RawObserveBody, decode_short, raw_body
+from app.api.bodies.reading import json_reason, refuse_repeated_names, without_bom
+from app.api.bodies.row_faults import line_fault
+from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES
 from app.api.routing import BYTES, JSON, NDJSON
-from app.api.row_faults import line_fault
-from app.api.schemas import ArraySample, DensityBody, Moment, NamedSample, ObserveBody, ObserveLine
-from app.api.trees import read_tree
+from app.api.schemas.density import DensityBody
+from app.api.schemas.samples import ObserveBody, ObserveLine
+from app.api.schemas.types import ArraySample, Moment, NamedSample
 from app.streams.batches.batch import Batch
 from app.streams.batches.binary import BinarySamples
 from app.streams.batches.rows import ArraySamples, NamedSamples
@@ -45,15 +47,15 @@ _OBSERVE = msgspec.json.Decoder(ObserveBody)
 _DENSITY = msgspec.json.Decoder(DensityBody)
 _LINE = msgspec.json.Decoder(ObserveLine)
 _ROW = msgspec.json.Decoder(ArraySample | NamedSample)
-_OBSERVE_OUTLINE = msgspec.json.Decoder(ObserveOutline)
-_DENSITY_OUTLINE = msgspec.json.Decoder(DensityOutline)
+_RAW_OBSERVE = msgspec.json.Decoder(RawObserveBody)
+_RAW_DENSITY = msgspec.json.Decoder(RawDensityBody)
 EXCERPT_BYTES = 80
 SAME_FORM = "of the same form as the first: all arrays or all objects"
 ALL_OR_NONE = "given with every sample or with none"
 
 
 class Rows:
-    """Gathers the rows of a batch piece by piece, and what is wrong with those that cannot be taken."""
+    """Gathers the rows of a batch piece by piece, and the faults of the invalid ones."""
 
     def __init__(self, field: str) -> None:
         self._field = field
@@ -62,7 +64,7 @@ class Rows:
         self.faults = Faults()
 
     def add(self, rows: Sequence[Row], places: Sequence[int]) -> None:
-        """Take the rows at these places."""
+        """Add the rows at these places."""
         if not rows:
             return
         self._form = form = self._form or type(rows[0])
@@ -76,14 +78,14 @@ class Rows:
             self._parts.append(samples_of(rows, self._field, places))
 
     def samples(self) -> Samples:
-        """Give all that was taken."""
+        """Give the samples that were added."""
         if len(self._parts) == 1 and not len(self.faults):
             return self._parts[0]
         return MixedSamples(self._parts, self._field, self.faults)
 
 
 async def read_batch(media: str, body: bytes, limit: int) -> Batch:
-    """Read the samples of a body of that media type; TooMany before far more than the limit are made objects."""
+    """Read the samples of a body; TooMany before decoding far more than the limit."""
     return Batch(BinarySamples(body)) if media == BYTES else await READERS[media](body, limit)
 
 
@@ -95,19 +97,19 @@ async def read_json(body: bytes, limit: int) -> Batch:
         return await read_parts(body, limit, error)
     ids = () if given.ids is UNSET else tuple(client_id or "" for client_id in given.ids)
     own = 1 + (given.ids is not UNSET) + (given.timestamps is not UNSET)
-    # times written as text hold colons that the decoded times do not tell: such bodies are read again
+    # times written as text hold colons that the decoded times do not show: such bodies are read again
     refuse_repeated_names(body, own + count_names(given.samples), [*ids, *names_of(given.samples)])
     times = None if given.timestamps is UNSET else times_of(given.timestamps)
     return Batch(alike(given.samples, "samples"), ids, times)
 
 
 async def read_parts(body: bytes, limit: int, error: msgspec.ValidationError | None) -> Batch:
-    """Read a body that is long, or that has this error, piece by piece; others have their turn between."""
-    outline = await outline_of(_OBSERVE_OUTLINE, body, error)
-    samples = await read_samples(SAMPLES, outline.samples, limit)
-    ids = await read_column(IDS, outline.ids, limit)
-    moments = await read_column(TIMESTAMPS, outline.timestamps, limit)
-    times = None if outline.timestamps is UNSET else times_of(moments)
+    """Read a long body, or one with this error, piece by piece; other requests run in between."""
+    parts = await raw_body(_RAW_OBSERVE, body, error)
+    samples = await read_samples(SAMPLES, parts.samples, limit)
+    ids = await read_column(IDS, parts.ids, limit)
+    moments = await read_column(TIMESTAMPS, parts.timestamps, limit)
+    times = None if parts.timestamps is UNSET else times_of(moments)
     return Batch(samples, tuple(client_id or "" for client_id in ids), times)
 
 
@@ -116,8 +118,8 @@ async def read_points(body: bytes, limit: int) -> Batch:
     body = without_bom(body)
     given, error = decode_short(_DENSITY, body)
     if given is None:
-        outline = await outline_of(_DENSITY_OUTLINE, body, error)
-        return Batch(await read_samples(POINTS, outline.points, limit))
+        parts = await raw_body(_RAW_DENSITY, body, error)
+        return Batch(await read_samples(POINTS, parts.points, limit))
     refuse_repeated_names(body, 1 + count_names(given.points), names_of(given.points))
     return Batch(alike(given.points, "points"))
 
@@ -152,7 +154,7 @@ async def read_lines(body: bytes, limit: int) -> Batch:
 
 
 def line_pieces(lines: Sequence[bytes]) -> Iterator[range]:
-    """Cut lines into pieces that are quick to decode."""
+    """Split lines into pieces that are quick to decode."""
     first, size = 0, 0
     for i, line in enumerate(lines):
         size += len(line)
@@ -164,7 +166,7 @@ def line_pieces(lines: Sequence[bytes]) -> Iterator[range]:
 
 
 def read_part(lines: Sequence[bytes], part: range, faults: Mapping[str, Faults]) -> tuple[list[int], list[ObserveLine]]:
-    """Read some lines; give those that can be read, with their places."""
+    """Read some lines; give the valid ones with their places."""
     places, found = [], []
     for place in part:
         try:
@@ -194,7 +196,7 @@ def add_line_fault(faults: Mapping[str, Faults], place: int, line: bytes, error:
 
 
 def read_line(line: bytes) -> ObserveLine:
-    """Read one line of NDJSON; ValueError or RecursionError if it is none."""
+    """Read one line of NDJSON. Raises ValueError or RecursionError if it is invalid."""
     if len(line) > ELEMENT_BYTES:
         raise ValueError(SHORT)
     if not wraps_sample(line):
@@ -207,7 +209,7 @@ def read_line(line: bytes) -> ObserveLine:
 
 
 def wraps_sample(line: bytes) -> bool:
-    """Tell whether a line is an object whose "sample" is itself a sample, not a feature of that name."""
+    """Tell whether a line is an object whose "sample" is a sample, not a feature of that name."""
     if b'"sample"' not in line:
         return False
     try:
@@ -218,7 +220,7 @@ def wraps_sample(line: bytes) -> bool:
 
 
 def times_in(lines: Sequence[ObserveLine]) -> Times | None:
-    """Give the times of all lines, or None if they have none."""
+    """Give the times of the lines; None if they have none."""
     stamps = [line.timestamp for line in lines]
     if all(stamp is UNSET for stamp in stamps):
         return None
@@ -231,7 +233,7 @@ READERS: dict[str, Callable[[bytes, int], Awaitable[Batch]]] = {JSON: read_json,
 
 
 def alike(rows: Sequence[Row], field: str) -> Samples:
-    """Give rows of one request as samples; those of another form than the first are faults."""
+    """Give the rows of one request as samples; rows of another form than the first are faults."""
     if len(rows) == 1 or len(set(map(type, rows))) == 1:
         return samples_of(rows, field, range(len(rows)))
     gathered = Rows(field)

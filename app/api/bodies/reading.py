@@ -1,4 +1,4 @@
-"""Bodies of requests: their kind, their length, their JSON."""
+"""Reads the body of a request: its media type, its length, its JSON."""
 
 import re
 from collections.abc import Iterable
@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from app.api.trees import REPEATED, read_tree, repeated_name
-from app.api.wording import plain
+from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name
+from app.api.bodies.wording import plain
 from app.streams.errors import Refused
 
 T = TypeVar("T")
@@ -16,7 +16,7 @@ T = TypeVar("T")
 SMALL_BODY_BYTES = 65_536
 SMALL_BODY = "on this path"
 QUICK_BYTES = 524_288
-"""A body up to this long is decoded in one piece, which takes 20 ms at most, whatever it holds."""
+"""Up to this length a body is decoded in one piece, which takes at most 20 ms."""
 
 BOM = b"\xef\xbb\xbf"
 WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -49,7 +49,7 @@ class InvalidJson(Refused):
 
 
 class InvalidBody(Refused):
-    """JSON of another form than the route's."""
+    """JSON of another form than the route reads."""
 
 
 def media_type(request: Request, *known: str) -> str:
@@ -71,13 +71,13 @@ def media_type(request: Request, *known: str) -> str:
 
 
 async def read_small(request: Request) -> bytes:
-    """Read a JSON body of a path that needs no long ones."""
+    """Read a short JSON body."""
     media_type(request, "application/json")
     return without_bom(await read_body(request, SMALL_BODY_BYTES, SMALL_BODY))
 
 
 async def read_body(request: Request, limit: int, setting: str = "ITAN_MAX_BODY_BYTES") -> bytes:
-    """Read a body, giving up as soon as it is longer than the limit, whatever its header says."""
+    """Read a body, and stop as soon as it exceeds the limit, whatever its header says."""
     declared = request.headers.get("content-length", "0")
     size = int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 20 else 0
     if size > limit:
@@ -94,7 +94,7 @@ async def read_body(request: Request, limit: int, setting: str = "ITAN_MAX_BODY_
 
 
 async def next_chunk(request: Request) -> tuple[bytes, bool]:
-    """Give what came next of a body, and whether that was the last; ClientDisconnect if the client went away."""
+    """Give the next part of a body, and whether it is the last; ClientDisconnect if the client went away."""
     message = await request.receive()
     if message["type"] == "http.disconnect":
         raise ClientDisconnect
@@ -107,12 +107,12 @@ def too_large(size: int, limit: int, setting: str) -> BodyTooLarge:
 
 
 def without_bom(body: bytes) -> bytes:
-    """Give a body without the mark that some editors and libraries put in front."""
+    """Give a body without the byte order mark that some editors and libraries put in front."""
     return body.removeprefix(BOM)
 
 
 def decode(decoder: msgspec.json.Decoder[T], body: bytes, field: str = "") -> T:
-    """Decode JSON into the decoder's type; InvalidJson or InvalidBody says what was wrong where."""
+    """Decode JSON into the decoder's type. Raises InvalidJson or InvalidBody, with the place of the error."""
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
@@ -146,16 +146,16 @@ def json_reason(error: Exception, body: bytes, excerpt: str) -> str:
 
 
 def invalid_body(message: str, body: bytes, field: str, known: tuple[str, ...] = ()) -> InvalidBody:
-    """Say which field has another form than it must; known are the fields of the body itself."""
+    """Say which field has the wrong form; `known` are the fields of the body itself."""
     try:
         tree = read_tree(body) if len(body) <= QUICK_BYTES else f"part of a body of {len(body)} bytes"
     except (ValueError, RecursionError):
-        tree = None  # what follows an error need not be JSON
+        tree = None  # what follows the error need not be JSON
     return invalid_form(message, tree, field, known)
 
 
 def invalid_form(message: str, tree: Any, field: str, known: tuple[str, ...] = ()) -> InvalidBody:
-    """Say which field of a tree has another form than it must."""
+    """Say which field of a tree has the wrong form."""
     found = AT_PATH.fullmatch(message)
     assert found is not None  # the pattern takes any text
     path, what = found["path"] or "", found["what"]
@@ -165,10 +165,10 @@ def invalid_form(message: str, tree: Any, field: str, known: tuple[str, ...] = (
 
 
 def value_at(tree: Any, path: str) -> Any:
-    """Give the value at a path such as .samples[0][1]; None for what is not there."""
+    """Give the value at a path such as .samples[0][1]; None if there is none."""
     for index, name in STEP.findall(path):
         if isinstance(tree, str):
-            return tree  # of a long body nothing but its length is shown
+            return tree  # a long body is shown by its length only
         try:
             tree = tree[int(index)] if index else tree[name]
         except (LookupError, TypeError):
@@ -177,21 +177,21 @@ def value_at(tree: Any, path: str) -> Any:
 
 
 def refuse_repeated_names(body: bytes, names: int, texts: Iterable[str] = ()) -> None:
-    """Raise InvalidJson for a name that an object of the body holds twice; the decoder would take the last.
+    """Raise InvalidJson if an object of the body holds a name twice; the decoder would take the last value.
 
-    Every name is followed by a colon. With as many colons in the body as decoded names (and colons in decoded texts),
-    none was dropped; only otherwise, or where an escape may stand for a colon, the body is read again.
+    Each name is followed by a colon. If the body has as many colons as decoded names and texts, no name was dropped.
+    Otherwise, or if an escape may stand for a colon, the body is read again.
     """
     if b"\\" in body or body.count(b":") != names + "".join(texts).count(":"):
         checked_tree(body)
 
 
 def checked_tree(body: bytes) -> Any:
-    """Read a body as it is written; InvalidJson for what is not JSON, and for a name that an object holds twice."""
+    """Read a body as it is written. Raises InvalidJson for invalid JSON, and for a name given twice in an object."""
     try:
         msgspec.json.decode(body)
     except msgspec.ValidationError:
-        pass  # a number that no double holds
+        pass  # a number too large for a double
     except (ValueError, RecursionError) as error:
         raise invalid_json(error, body) from error
     try:

@@ -1,4 +1,4 @@
-"""Columns of a body, with one element a sample: read piece by piece, and each element that is wrong is named."""
+"""Reads the columns of a body, one element per sample, piece by piece, and names each invalid element."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from app.api.bodies import InvalidJson
-from app.api.cutting import ELEMENT_BYTES, Piece, TooLong, cut
-from app.api.row_faults import id_fault, row_fault, time_fault
-from app.api.schemas import ArraySample, ClientId, Moment, NamedSample
-from app.api.trees import REPEATED, read_tree, repeated_name
+from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name
+from app.api.bodies.reading import InvalidJson
+from app.api.bodies.row_faults import id_fault, row_fault, time_fault
+from app.api.bodies.splitting import ELEMENT_BYTES, Piece, TooLong, split
+from app.api.schemas.types import ArraySample, ClientId, Moment, NamedSample
 from app.streams.errors import MOST_NAMED, InvalidIds, InvalidSamples, InvalidTimestamps, Refused, more_than
 from app.streams.faults import Fault, Faults
 
@@ -26,7 +26,7 @@ SHORT = f"flat, and no longer than {ELEMENT_BYTES} bytes"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What a column is called, how its elements are read, and how those are explained and refused that cannot be."""
+    """The name of a column, how its elements are read, and how invalid ones are explained and refused."""
 
     name: str
     read_all: Callable[[bytes], Sequence[Any]]
@@ -37,21 +37,21 @@ class Column:
 
 
 def read_rows(text: bytes) -> list[Row]:
-    """Read an array of samples; ValueError if one may name a value twice."""
+    """Read an array of samples. Raises ValueError if one may name a value twice."""
     rows = _ROWS.decode(text)
     refuse_dropped(text, count_names(rows), names_of(rows))
     return rows
 
 
 def read_row(text: bytes) -> Row:
-    """Read one sample; ValueError if it names a value twice."""
+    """Read one sample. Raises ValueError if it names a value twice."""
     row: Row = _ROW.decode(text)
     refuse_repeated(text, count_names([row]), names_of([row]))
     return row
 
 
 def refuse_repeated(text: bytes, names: int, texts: Iterable[str]) -> None:
-    """Raise ValueError for a text of so many names, with these decoded texts, in which an object has a name twice."""
+    """Raise ValueError if an object in the text has a name twice; `names` and `texts` are what was decoded of it."""
     try:
         refuse_dropped(text, names, texts)
     except ValueError:
@@ -60,7 +60,7 @@ def refuse_repeated(text: bytes, names: int, texts: Iterable[str]) -> None:
 
 
 def refuse_dropped(text: bytes, names: int, texts: Iterable[str]) -> None:
-    """Raise ValueError unless a text has as many colons as names were read of it, and stand in what was read."""
+    """Raise ValueError unless the text has as many colons as the decoded names and texts account for."""
     if b"\\" in text or text.count(b":") != names + "".join(texts).count(":"):
         raise ValueError(REPEATED)
 
@@ -96,18 +96,18 @@ TIMESTAMPS = Column(
 async def elements(
     column: Column, raw: Raw, limit: int, faults: Faults
 ) -> AsyncIterator[tuple[Sequence[Any], Sequence[int]]]:
-    """Give the elements of a column with their places, piece by piece; add those that cannot be read to the faults."""
+    """Give the elements of a column with their places, piece by piece; add the invalid ones to the faults."""
     array, n = bytes(raw), 0
     if not array.startswith(b"["):
         value = read_tree(array) if len(array) <= ELEMENT_BYTES else f"{len(array)} bytes"
         raise column.refused(column.name, value, f"an array of {column.name}")
     try:
-        for piece in cut(array):
+        for piece in split(array):
             n = piece.first + len(piece)
             if n > limit:
                 raise more_than(limit, column.name, column.setting)
             yield read_piece(column, piece, faults)
-            # others have their turn
+            # let other requests run
             await asyncio.sleep(0)
     except TooLong as error:
         raise column.refused(f"{column.name}[{error.place}]", f"part of {len(array)} bytes", SHORT) from None

@@ -1,0 +1,1 @@
+"""Reads the bodies of requests: samples, labels, points and configs."""

@@ -1,0 +1,78 @@
+"""What was learned: the density at points, on a grid, and the model."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from app.api.schemas.types import AsOfSeq, SampleRows
+
+
+class DensityBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Points as arrays or as objects of named values."""
+
+    points: SampleRows
+
+
+class DensityAnswer(msgspec.Struct):
+    """Log densities at the points, in nats and the units of the samples."""
+
+    stream: str
+    as_of_seq: AsOfSeq
+    log_density: list[float]
+
+
+class Node(msgspec.Struct):
+    """A part of the space and the density in it; covariance and factors are left out with covariances=false."""
+
+    id: int
+    parent: int | None
+    level: int
+    leaf: bool
+    count: Annotated[float, Meta(description="samples counted in it, less what was forgotten")]
+    weight: Annotated[float, Meta(description="its share of the mixture")]
+    mean: list[float]
+    degrees_of_freedom: Annotated[float | None, Meta(description="of its Student t; null if it is a Gaussian")]
+    covariance: Annotated[list[list[float]], Meta(description="or scale matrix of the Student t")] | UnsetType = UNSET
+    factors: Annotated[list[dict[str, Any]], Meta(description="features of other kinds")] | UnsetType = UNSET
+
+
+class Hyperplane(msgspec.Struct):
+    """The split of a node: left where normal . x >= offset."""
+
+    node: int
+    normal: list[float]
+    offset: float
+    left: int
+    right: int
+
+
+class Scaling(msgspec.Struct):
+    """The scaling of samples: (x - location) / scale."""
+
+    location: list[float]
+    scale: list[float]
+
+
+class Model(msgspec.Struct):
+    """The learned density."""
+
+    stream: str
+    as_of_seq: AsOfSeq
+    n_seen: int
+    n_learned: int
+    nodes: list[Node]
+    hyperplanes: list[Hyperplane]
+    scaling: Annotated[Scaling | None, Meta(description="null before the stream is ready")]
+
+
+class DensityGrid(msgspec.Struct):
+    """Log density over two features; log_density[i][j] is at y_values[i], x_values[j]."""
+
+    stream: str
+    as_of_seq: AsOfSeq
+    x: str
+    y: str
+    x_values: list[float]
+    y_values: list[float]
+    log_density: list[list[float]]

@@ -1,0 +1,35 @@
+"""Every body that the OpenAPI document describes."""
+
+import msgspec
+
+from app.api.schemas.density import DensityAnswer, DensityBody, DensityGrid, Model
+from app.api.schemas.history import History, ReviewQueue, Sample
+from app.api.schemas.samples import FeedbackAnswer, FeedbackBody, ObserveAnswer, ObserveBody, ObserveLine
+from app.api.schemas.service import Health, Problem
+from app.api.schemas.session import SessionAnswer, SignInBody
+from app.api.schemas.streams import StreamDescription, StreamEstimate, StreamPage
+from app.streams.maintenance.repair import Checked, Repaired
+
+DOCUMENTED: list[type[msgspec.Struct]] = [
+    ObserveBody,
+    ObserveLine,
+    ObserveAnswer,
+    FeedbackBody,
+    FeedbackAnswer,
+    DensityBody,
+    DensityAnswer,
+    Model,
+    DensityGrid,
+    StreamDescription,
+    StreamEstimate,
+    History,
+    Sample,
+    ReviewQueue,
+    StreamPage,
+    SignInBody,
+    SessionAnswer,
+    Checked,
+    Repaired,
+    Health,
+    Problem,
+]

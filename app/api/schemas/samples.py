@@ -1,0 +1,110 @@
+"""Bodies that bring samples and labels, and their answers."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from app.api.schemas.types import ArraySample, AsOfSeq, ClientId, Moment, NamedSample, SampleRows, Seq
+
+
+class ObserveBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Samples as arrays or objects of named values, null = missing; ids and timestamps have one entry a sample."""
+
+    samples: SampleRows
+    ids: Annotated[list[ClientId | None], Meta(min_length=1)] | UnsetType = UNSET
+    timestamps: Annotated[list[Moment], Meta(min_length=1)] | UnsetType = UNSET
+
+
+class ObserveLine(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of NDJSON that is more than a bare sample."""
+
+    sample: ArraySample | NamedSample
+    id: ClientId | UnsetType = UNSET
+    timestamp: Moment | UnsetType = UNSET
+
+
+class Explanation(msgspec.Struct):
+    """Why a sample was flagged, by the model that scored it; features without names go by their number from 0."""
+
+    contributions: Annotated[
+        dict[str, float | None],
+        Meta(description="nats by which the score falls without the feature; null if it is missing"),
+    ]
+    expected: Annotated[dict[str, float], Meta(description="mean of the feature given the others")]
+    node: Annotated[int, Meta(description="the nearest node of the model, by its share of the sample's density")]
+    path: Annotated[list[int], Meta(description="the nodes from the root down to that one")]
+
+
+class ObserveAnswer(msgspec.Struct, omit_defaults=True):
+    """Columns, one entry a sample; score (nats, high = anomalous) and threshold are null before the stream is ready.
+
+    With explain=true, explanation is null where a sample was not flagged, or its id repeats a request without explain.
+    """
+
+    stream: str
+    score: list[float | None]
+    threshold: list[float | None]
+    is_anomaly: list[bool]
+    ready: list[bool]
+    samples_needed: Annotated[int, Meta(description="samples until the stream is ready")]
+    ids: list[str | None] | None
+    seq: list[int] | UnsetType = UNSET
+    explanation: list[Explanation | None] | UnsetType = UNSET
+    explanation_note: Annotated[str, Meta(description="how to read contributions")] | UnsetType = UNSET
+    as_of_seq: AsOfSeq | UnsetType = UNSET
+
+
+class LabelBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The truth about one sample, by id or by seq (id wins); null withdraws a label."""
+
+    anomaly: bool | None
+    id: ClientId | UnsetType = UNSET
+    seq: Seq | UnsetType = UNSET
+
+
+class FeedbackBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Labels for samples observed earlier."""
+
+    labels: Annotated[list[LabelBody], Meta(min_length=1)]
+
+
+class Costs(msgspec.Struct, kw_only=True):
+    """How good the decisions were, by the labels so far."""
+
+    labels: int
+    true_alarms: int
+    false_alarms: int
+    misses: int
+    true_passes: int
+    cost: float
+    best_fixed_cost: float
+    best_fixed_threshold: float | None
+    regret: Annotated[float, Meta(description="cost beyond best_fixed_cost")]
+    precision: Annotated[float | None, Meta(description="true alarms among the labelled flagged samples")]
+    precision_low: Annotated[float | None, Meta(description="lower end of its 95 % interval")]
+    precision_high: float | None
+    recall: Annotated[
+        float | None,
+        Meta(description="estimated flagged share of all anomalies; null below 20 labels of unflagged samples"),
+    ]
+    recall_low: float | None
+    recall_high: float | None
+
+
+class FeedbackAnswer(Costs, kw_only=True):
+    """The outcome of each label, in columns, and the state of the stream after them."""
+
+    stream: str
+    dry_run: bool
+    seq: list[int | None]
+    id: list[str | None]
+    outcome: Annotated[
+        list[str],
+        Meta(description="applied, duplicate, revised, withdrawn, unknown, expired or conflict, one for each label"),
+    ]
+    retracted: Annotated[list[bool | None], Meta(description="whether this label removed the sample from the model")]
+    outcomes: Annotated[dict[str, int], Meta(description="how many samples had each outcome")]
+    threshold_before: float | None
+    threshold_after: float | None
+    oldest_seq: Annotated[int, Meta(description="the oldest sample that can still be labelled")]

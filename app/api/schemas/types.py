@@ -1,0 +1,29 @@
+"""Types that several bodies share."""
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+from app.streams.log.positions import MAX_SEQ
+
+ClientId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=256,
+        pattern=r"^[^\u0000-\u001f\u007f-\u009f]*(?![\s\S])",
+        description="without control characters",
+    ),
+]
+Seq = Annotated[int, Meta(ge=1, le=MAX_SEQ)]
+AsOfSeq = Annotated[
+    int, Meta(description="the newest sample that the answer takes into account; another worker may know newer ones")
+]
+Moment = (
+    Annotated[float, Meta(description="epoch seconds")]
+    | Annotated[datetime, Meta(tz=True, description="RFC 3339 with offset", examples=["2026-11-28T08:00:00Z"])]
+)
+ArraySample = list[float | None]
+NamedSample = dict[str, float | None]
+SampleRows = Annotated[list[ArraySample | NamedSample], Meta(min_length=1)]
