@@ -30,7 +30,7 @@ class Registry:
     async def reading(self, stream: str) -> AsyncIterator[Session]:
         """Give a stream's session for a read."""
         if stream not in self.sessions:
-            # only who opens a stream waits for the room
+            # only a request that opens a stream waits for room
             await self._make_room()
         session = self.sessions.get(stream) or self._begin(stream)
         self.sessions.move_to_end(stream)

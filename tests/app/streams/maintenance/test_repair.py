@@ -9,6 +9,7 @@ import pytest
 from app.storage import BASE_SAMPLES, Entry, Position, Snapshot
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
+from app.streams.open.state import StreamState
 from core import Detector, InvalidState
 from tests.app.harness import FakeClock, Service, blobs
 from tests.app.streams.open.test_loader import altered
@@ -231,9 +232,7 @@ async def test_a_damaged_stream_is_not_replayed_for_each_request(monkeypatch):
     without_entry(store, -2)
     tried = []
     async with Service(store, clock) as service:
-        monkeypatch.setattr(
-            "app.streams.open.loader.StateLoader._replays_exactly", lambda *given: tried.append(given) or never()
-        )
+        monkeypatch.setattr("app.streams.open.loader.recovery_points", lambda *given: tried.append(given) or none())
         for _ in range(5):
             await service.refused("GET", "/streams/s", 500, "store_corrupt")
         once = len(tried)
@@ -242,8 +241,8 @@ async def test_a_damaged_stream_is_not_replayed_for_each_request(monkeypatch):
         assert len(tried) == 2 * once
 
 
-async def never() -> bool:
-    return False
+async def none() -> list[StreamState]:
+    return []
 
 
 async def test_a_snapshot_that_is_not_what_the_log_gives_is_found_and_repaired():
