@@ -1,4 +1,4 @@
-"""Which requests are let in by what their key may use."""
+"""Admits requests by the quotas of their keys."""
 
 from functools import partial
 
@@ -10,26 +10,26 @@ from app.streams.allowance import UNLIMITED, Allowance
 
 
 async def admit(request: Request) -> None:
-    """Count a request of a key that may send only so many. Raises RateLimited."""
+    """Charge a request to its key's rate limit. Raises RateLimited."""
     service = service_of(request)
     if not service.keys.counts_requests:
         return
     try:
         held = service.keys.held_by(request)
     except Unauthenticated:
-        return  # the route says so, if it asks for a key
+        return  # the route refuses it, if it needs a key
     for grant in held or ():
         await service.quotas.charge(grant, "requests", 1)
 
 
 def permitted_allowance(request: Request, scope: Scope, stream: str) -> Allowance:
-    """Say how much a request may use, if its key may do this."""
+    """Give the allowance of a request whose key permits this."""
     service = service_of(request)
     return allowance_of(service, service.keys.permit(request, scope, stream))
 
 
 def permitted_samples(request: Request, scope: Scope, stream: str) -> Allowance:
-    """Say how much a request may use that brings samples. Raises RateLimited, before its body is read, if none."""
+    """Give the allowance of a request with samples. Raises RateLimited, before its body is read, if there is none."""
     service = service_of(request)
     grant = service.keys.permit(request, scope, stream)
     if grant is not None:
@@ -38,7 +38,7 @@ def permitted_samples(request: Request, scope: Scope, stream: str) -> Allowance:
 
 
 def allowance_of(service: Service, grant: Grant | None) -> Allowance:
-    """Say how much a key may use."""
+    """Give the allowance of a key."""
     if grant is None or not grant.has_limits:
         return UNLIMITED
     pay, keep = partial(service.quotas.charge, grant, "samples"), partial(service.kept.keep, grant)

@@ -51,8 +51,8 @@ class Events(StreamingResponse):
         super().__init__(self._events(), headers=HEADERS, media_type=EVENTS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer until the stream, the service or the watcher has gone."""
-        # the place is taken before anything is waited for, so that no more watch than may
+        """Send events until the stream, the service or the watcher is gone."""
+        # subscribe before the first await, so that the limit of watchers holds
         with self._service.registry.worker.subscriptions.subscribe(self._stream, self._limit) as self._subscription:
             await self._tail.begin(self._after)
             await super().__call__(scope, receive, send)
@@ -64,14 +64,14 @@ class Events(StreamingResponse):
     async def _events(self) -> AsyncIterator[bytes]:
         if self._request.method == "HEAD":
             return
-        # told at once, so that a browser that loses the connection knows from where to go on
+        # at once, so that a browser that loses the connection knows where to continue
         yield b"retry: %d\nid: %s\n\n" % (RETRY_MS, str(self._tail.position).encode())
         async for update in self._tail.updates(self._subscription, self._is_over):
             yield written(update, values=self._values)
 
 
 def watch_limit_of(settings: Settings, grant: Grant | None) -> WatchLimit:
-    """Say how many may watch with a key."""
+    """Give the limit of watchers of a key."""
     if grant is None:
         return NO_LIMIT
     own, key = grant.limits.watchers, str(grant.name)
@@ -81,7 +81,7 @@ def watch_limit_of(settings: Settings, grant: Grant | None) -> WatchLimit:
 
 
 def position_asked_for(request: Request, query: dict[str, str]) -> Position | None:
-    """Give the position to go on from: a browser that reconnects says what it got last."""
+    """Give the position to continue from; a browser that reconnects names its last event."""
     after, header = query.get("after"), request.headers.get("last-event-id")
     positions = [read_position("after", after), read_position("last-event-id", header)]
     return positions[header is not None]

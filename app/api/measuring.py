@@ -8,7 +8,7 @@ from app.metrics import OTHER, Metrics
 
 
 class Measured:
-    """Stands around the app; requests that no route takes are counted together."""
+    """A middleware; it counts requests without a route together."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -18,14 +18,14 @@ class Measured:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status = 500  # what a request ends with when it raises before it answers
+        status = 500  # for a request that raises before it answers
         start = perf_counter()
         answered_at: float | None = None
 
         async def note_status(message: Message) -> None:
             nonlocal status, answered_at
             if message["type"] == "http.response.start":
-                # an event stream goes on for hours after it
+                # an event stream goes on for hours after this
                 status, answered_at = message["status"], perf_counter()
             await send(message)
 
@@ -33,6 +33,6 @@ class Measured:
             await self._app(scope, receive, note_status)
         finally:
             route = getattr(scope.get("route"), "path", OTHER)
-            # a HEAD is a GET whose body stays here
+            # a HEAD is a GET without the body
             method = "GET" if scope["method"] == "HEAD" else scope["method"]
             self._metrics.answered(route, method, status, (answered_at or perf_counter()) - start)

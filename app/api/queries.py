@@ -23,9 +23,9 @@ class InvalidQuery(Refused):
 
 
 def read_query(request: Request, *known: str) -> dict[str, str]:
-    """Give the parameters of a request; InvalidQuery for one that is repeated or not known to the route."""
+    """Give the parameters of a request. Raises InvalidQuery for repeated and for unknown ones."""
     if "stream" in known and (alone := STREAM_ALONE.fullmatch(request.scope["query_string"])):
-        return {"stream": alone[1].decode("ascii")}  # as nearly every request has it
+        return {"stream": alone[1].decode("ascii")}  # nearly every request has only this one
     found: dict[str, str] = {}
     try:
         pairs = parse_qsl(request.scope["query_string"].decode("ascii"), keep_blank_values=True, errors="strict")
@@ -46,7 +46,7 @@ def stream_in(query: dict[str, str]) -> str:
 
 
 def text_in(query: dict[str, str], name: str) -> str:
-    """Give a parameter that must be there."""
+    """Give a required parameter."""
     if name not in query:
         raise InvalidQuery(name, None, "given")
     return query[name]
@@ -74,19 +74,19 @@ def whole(low: int, high: int, default: int) -> dict[str, Any]:
 
 
 def seq_in(query: dict[str, str], name: str) -> int | None:
-    """Give a parameter that is a sample's seq, if it is there."""
+    """Give an optional parameter that is a sample's seq."""
     return read_as(query, name, read_seq, f"a whole number from 1 to {MAX_SEQ}", None)
 
 
 def read_seq(text: str) -> int:
-    """Read a sample's seq; ValueError for anything else."""
+    """Read a sample's seq. Raises ValueError for anything else."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SEQ)) and 1 <= int(text) <= MAX_SEQ):
         raise ValueError
     return int(text)
 
 
 def read_as(query: dict[str, str], name: str, read: Callable[[str], T], limit: str, default: T) -> T:
-    """Read one parameter, or take the default where it is left out."""
+    """Read one parameter, or give its default."""
     if name not in query:
         return default
     try:

@@ -1,10 +1,10 @@
-"""What is refused before there is a request that the app could answer."""
+"""Errors of requests that are refused before they reach the app."""
 
 from app.streams.errors import Refused
 
 
 class InvalidHttp(Refused):
-    """Bytes that are no HTTP request, or none that is safe to read."""
+    """Bytes that are not an HTTP request, or not one that is safe to read."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("request", None, f"HTTP/1.1: {reason}")
@@ -12,15 +12,15 @@ class InvalidHttp(Refused):
 
 
 class HeadTooLarge(Refused):
-    """A request line with headers that is longer than the service reads."""
+    """A request line and headers longer than the service reads."""
 
 
 class TooSlow(Refused):
-    """A head or a body that does not come."""
+    """A head or a body that arrives too slowly."""
 
 
 class TooManyConnections(Refused):
-    """A request on a connection beyond the limit, where only probes are answered."""
+    """A request on a connection beyond the limit, where only probes get an answer."""
 
     def __init__(self, limit: int) -> None:
         super().__init__("connections", limit, f"at most {limit} (ITAN_MAX_CONNECTIONS)")
@@ -28,7 +28,7 @@ class TooManyConnections(Refused):
 
 
 class TooManyBodies(Refused):
-    """A body that came for longer than others, when there was no memory for all of them."""
+    """The body that has been arriving for longest when all bodies together exceed their memory."""
 
     def __init__(self, limit: float) -> None:
         super().__init__(

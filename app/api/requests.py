@@ -1,4 +1,4 @@
-"""Gives every request an id, and logs at most one line of it."""
+"""Gives every request an id, and logs at most one line about it."""
 
 import logging
 import re
@@ -28,12 +28,12 @@ NEVER = logging.CRITICAL + 1
 
 
 class Logged:
-    """Stands around everything else, so that also the answer to a failure carries the id."""
+    """The outermost middleware, so that even the answer to a failure carries the id."""
 
     def __init__(self, app: ASGIApp, level: LogLevel, *, with_values: bool) -> None:
         self._app = app
         self._with_values = with_values
-        # without our pipeline, under somebody else's server, nothing is logged of requests
+        # without our log pipeline, under another server, requests are not logged
         self._least = level.number if structlog.is_configured() else NEVER
         self._logger: FilteringBoundLogger = structlog.get_logger().bind()
         self._ids = new_ids()
@@ -45,7 +45,7 @@ class Logged:
         request_id = given_id(scope) or next(self._ids)
         request: Fields = {"request_id": request_id.decode(), "method": scope["method"]}
         begin(request)
-        status: int | None = None  # of a request that is cut off before it is answered
+        status: int | None = None  # stays None if the request is cut off before it is answered
         failure: Exception | None = None
         start = perf_counter()
 
@@ -62,7 +62,7 @@ class Logged:
             failure = error
             if self._least == NEVER:
                 raise
-            # it has been answered by now, and the server would log it a second time
+            # it has been answered; the server would log it a second time
         finally:
             self._log(scope, request, status, perf_counter() - start, failure)
 
@@ -83,13 +83,13 @@ class Logged:
 
 
 def new_ids() -> Iterator[bytes]:
-    """Make ids that no other process makes; they need not be hard to guess."""
+    """Make ids that no other process makes; they need not be secret."""
     process = token_hex(6)
     return (f"{process}-{number:x}".encode() for number in count(1))
 
 
 def given_id(scope: Scope) -> bytes | None:
-    """Give the id that came with a request, if it is a sane one."""
+    """Give the id that came with a request, if it is well-formed."""
     for name, value in scope["headers"]:
         if name == HEADER:
             return value if SANE.fullmatch(value) else None
@@ -97,7 +97,7 @@ def given_id(scope: Scope) -> bytes | None:
 
 
 def level_of(route: str, method: str, status: int | None, seconds: float) -> int:
-    """Say how grave it is: what fails is a warning; refusals, changes of streams and slow answers are news."""
+    """Choose the level: failures are warnings; refusals, changes of streams and slow answers are information."""
     if route in WATCHING:
         return logging.DEBUG
     if status is None or status >= 500:
@@ -107,7 +107,7 @@ def level_of(route: str, method: str, status: int | None, seconds: float) -> int
 
 
 def refusal(problem: Problem, *, with_values: bool) -> dict[str, Any]:
-    """Say why a request was refused; what the client sent stays out unless it is asked for."""
+    """Say why a request was refused; include what the client sent only if the settings ask for it."""
     found: dict[str, Any] = {"problem": problem.code}
     if problem.field:
         found["field"] = problem.field[:SHOWN_CHARACTERS]

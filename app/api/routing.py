@@ -22,7 +22,7 @@ BYTES = "application/octet-stream"
 PROBLEM = "application/problem+json"
 FILE = {BYTES: {"type": "string", "format": "binary"}}
 OF_STORE = ("store_unavailable", "store_corrupt", "replay_mismatch", "stopping")
-"""Codes of problems that any route may have that asks the store."""
+"""Problem codes of every route that uses the store."""
 
 Schema = Mapping[str, Any]
 Contents = Mapping[str, Schema]
@@ -78,21 +78,21 @@ class Route(routing.Route):
         self.app = answering(endpoint if operation.scope is None else admitted(endpoint))
 
     def matches(self, scope: Scope) -> tuple[routing.Match, Scope]:
-        """Tell who was matched, for those who count and log."""
+        """Put the matched route into the scope, for metrics and log."""
         match, found = super().matches(scope)
         found["route"] = self
         return match, found
 
 
 def answering(endpoint: Endpoint) -> ASGIApp:
-    """Make an app of an endpoint; what it raises is for the middleware that answers errors."""
+    """Make an ASGI app of an endpoint; the middleware answers what it raises."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
         try:
             response = await endpoint(request)
         except asyncio.CancelledError as error:
-            # the server's time to shut down is over, and it would answer 500
+            # the shutdown time is over, and the server would answer 500
             if service_of(request).is_stopping:
                 raise Stopping from error
             raise
@@ -102,7 +102,7 @@ def answering(endpoint: Endpoint) -> ASGIApp:
 
 
 def admitted(endpoint: Endpoint) -> Endpoint:
-    """Put the count of a key's requests before an endpoint that asks for a key."""
+    """Charge the key's request quota before the endpoint runs."""
 
     async def counted(request: Request) -> Response:
         await admit(request)
@@ -112,7 +112,7 @@ def admitted(endpoint: Endpoint) -> Endpoint:
 
 
 def without_body(send: Send) -> Send:
-    """Send the same status and headers, and keep the body back."""
+    """Send the same status and headers, without the body."""
 
     async def send_head(message: Message) -> None:
         await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
@@ -121,7 +121,7 @@ def without_body(send: Send) -> Send:
 
 
 def allowed(routes: Iterable[routing.BaseRoute], scope: Scope) -> list[str]:
-    """Give every method that a request's path takes, whichever routes it belongs to."""
+    """Give all methods that the routes of a request's path take."""
     found = [
         route for route in routes if isinstance(route, Route) and route.matches(scope)[0] is not routing.Match.NONE
     ]

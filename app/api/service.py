@@ -38,7 +38,7 @@ class Service:
     is_stopping: bool = False
 
     def stop_soon(self) -> None:
-        """Turn unready, and let those who watch a stream go."""
+        """Become unready, and end all event streams."""
         self.is_stopping = True
         self.registry.worker.subscriptions.notify_all()
 
