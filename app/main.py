@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
-from app.api import density, events, feedback, health, histories, observe, page, repairs, session, streams
+from app.api import density, events, feedback, health, histories, listing, observe, page, repairs, session, streams
 from app.api.measuring import Measured
 from app.api.openapi import document
 from app.api.problems import handle_problems
@@ -35,7 +35,7 @@ from app.streams.views.catalog import Catalog
 
 # otherwise FastAPI asks for OpenTelemetry's providers at each request; /metrics tells enough
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
-RESOURCES = (observe, feedback, density, streams, repairs, histories, events, health, session, page)
+RESOURCES = (observe, feedback, density, listing, streams, repairs, histories, events, health, session, page)
 ROUTES: list[Route] = [route for resource in RESOURCES for route in resource.ROUTES]
 
 
