@@ -1,9 +1,9 @@
--- Add an entry if the head is where the writer thinks it is.
+-- Add an entry if the head is at `after`.
 -- ARGV: token, after, position, body, first seq ('' for a label event), packed ids ('' for none), then seq, label, ...
 local meta, _, log, ids, labels = unpack(KEYS)
 local token, after, position, body, first, packed = unpack(ARGV, 1, 6)
 
--- Lua can hand over some 8,000 values in one call.
+-- Lua can pass about 8,000 values in one call.
 local function put(key, list, from)
   local added = 0
   for i = from, #list, 2000 do
@@ -39,7 +39,7 @@ if head ~= after then
   return {repeated and 'ok' or 'stale', head}
 end
 
--- XADD comes first: a full server refuses it, and nothing has changed yet.
+-- XADD comes first: a full server refuses it before anything has changed.
 redis.call('XADD', log, position, 'b', body, 'f', first, 'i', packed)
 local seconds, microseconds = unpack(redis.call('TIME'))
 local changed = string.format('%.0f', seconds * 1000 + math.floor(microseconds / 1000))

@@ -1,4 +1,4 @@
--- Begin a stream. The mark tells a repeated call from a second one. ARGV: token, mark, position, body
+-- Create a stream. The mark tells a repeated call from a second one. ARGV: token, mark, position, body
 local meta, snapshot, lease = KEYS[1], KEYS[2], KEYS[6]
 local token, mark, position, body = unpack(ARGV)
 

@@ -1,4 +1,4 @@
--- Forget a stream, remnants of a damaged one too. ARGV: token
+-- Delete a stream, even what is left of a damaged one. ARGV: token
 local meta, lease = KEYS[1], KEYS[6]
 local token = ARGV[1]
 

@@ -1,4 +1,4 @@
--- Read a page of the log. ARGV: after, limit, bytes that make a page full
+-- Read a page of the log. ARGV: after, limit, bytes of a full page
 local log = KEYS[3]
 local after, limit, full = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 

@@ -1,4 +1,4 @@
--- Read a page of the distinct batches that hold some samples. ARGV: bytes that make it full, their seqs, rising
+-- Read a page of the distinct batches that hold some samples. ARGV: bytes of a full page, the seqs in rising order
 local log = KEYS[3]
 local full = tonumber(ARGV[1])
 

@@ -1,5 +1,5 @@
--- Read what is there of a stream, damaged or not. ARGV: the type that each key should have.
--- Gives the type that each key has, and false for what cannot be read.
+-- Read what is left of a stream, damaged or not. ARGV: the type that each key should have.
+-- Gives the type of each key, and false for what cannot be read.
 local meta, snapshot, log, ids, labels, _, base = unpack(KEYS)
 
 local types, good = {}, {}

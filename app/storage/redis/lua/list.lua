@@ -1,5 +1,5 @@
--- List a stream's name, unless there are as many as may be. KEYS: the list. ARGV: name, then for each bound the least
--- and the greatest name that it counts, as ZLEXCOUNT takes them, and how many may be
+-- List a stream's name if the bounds allow it. KEYS: the list. ARGV: name, then for each bound the least and the greatest
+-- name that it counts, in the form of ZLEXCOUNT, and how many there may be
 local list, name = KEYS[1], ARGV[1]
 
 if redis.call('ZSCORE', list, name) then

@@ -1,4 +1,4 @@
--- Read the snapshot and the head, with all that tells whether something is gone.
+-- Read the snapshot and the head, and all that shows whether anything is missing.
 local meta, snapshot, log, ids, labels = unpack(KEYS)
 
 local known = redis.call('HMGET', meta, 'head', 'snapshot', 'entries', 'ids', 'labels')

@@ -1,9 +1,9 @@
--- Let leases end later, also ones that have ended if nobody came since.
--- Gives the places of those that are lost.
+-- Extend leases, even ended ones that nobody has taken since.
+-- Gives the places of the lost ones.
 -- KEYS: meta, lease, meta, lease, ... ARGV: owner, milliseconds until the keys go, token, token, ...
 local owner, milliseconds = unpack(ARGV, 1, 2)
 
--- A key of another type says nothing, and must not stop the others.
+-- Ignore a key of another type: it must not stop the others.
 local function says(key, field, value)
   return redis.pcall('HGET', key, field) == value
 end

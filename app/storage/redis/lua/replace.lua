@@ -1,4 +1,4 @@
--- Go on from a foreign state: nothing stays but the new snapshot. ARGV: token, after, position, body
+-- Replace the stream's state: only the new snapshot stays. ARGV: token, after, position, body
 local meta, snapshot, log, ids, labels, _, base = unpack(KEYS)
 local token, after, position, body = unpack(ARGV)
 

@@ -1,4 +1,4 @@
--- Let a stream stand at a snapshot, whatever is there of it. ARGV: token, position, body
+-- Start a stream at a snapshot, whatever is left of it. ARGV: token, position, body
 local meta, snapshot = KEYS[1], KEYS[2]
 local token, position, body = unpack(ARGV)
 

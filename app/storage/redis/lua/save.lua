@@ -1,4 +1,4 @@
--- Replace the snapshot by one that is not older and not later than the head, and the base if it is due.
+-- Replace the snapshot by one that is neither older nor beyond the head, and the base if it is due.
 -- ARGV: token, position, body, up to where the log will be trimmed, samples after which a base is old, 1 to replace it now
 local meta, snapshot, base = KEYS[1], KEYS[2], KEYS[7]
 local token, position, body, last, old, as_base = unpack(ARGV)

@@ -1,4 +1,4 @@
--- Measure how long nothing was written to a stream, and its log. One of before that was noted counts from now on.
+-- Measure how long nothing was written to a stream, and its log. A stream of an older version counts as written now.
 local meta = KEYS[1]
 local entries, changed = unpack(redis.call('HMGET', meta, 'entries', 'changed'))
 if not entries then

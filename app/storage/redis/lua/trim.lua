@@ -1,5 +1,5 @@
 -- Drop some of the entries up to a position, with their ids and labels: {'more'} while there may be others.
--- A step is small, since the server does nothing else meanwhile.
+-- Steps are small, since the server does nothing else during one.
 local meta, _, log, ids, labels = unpack(KEYS)
 local last = ARGV[1]
 local STEP_SAMPLES, STEP_ENTRIES, PAGE = 5000, 256, 16
@@ -17,7 +17,7 @@ local function remove(key, fields)
   return removed
 end
 
--- A newer sample may bear the same id: it stays.
+-- A newer sample may have the same id: it stays.
 local function remove_ids(names, seqs)
   local own = {}
   for i = 1, #names, 2000 do
