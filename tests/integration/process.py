@@ -48,6 +48,11 @@ class ServiceProcess(Restartable):
         assert self._process is not None
         return self._process.pid
 
+    def cpu_seconds(self) -> float:
+        """Give the CPU time that it has taken so far in this life, in all its threads."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def said(self) -> str:
         """Give what it said on stderr in all its lives."""
         return self._said.read_text()
