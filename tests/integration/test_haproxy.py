@@ -16,7 +16,7 @@ from tests.integration.traffic import Sender, end, prove, question, wait_for_ans
 from tests.servers import RedisServer
 
 STREAMS = int(os.environ.get("ITAN_TEST_STREAMS", "12"))
-LEASE_SECONDS = float(os.environ.get("ITAN_TEST_LEASE_SECONDS", "2"))
+LEASE_SECONDS = float(os.environ.get("ITAN_TEST_LEASE_SECONDS", "4"))
 MAY_PASS = ("stream_elsewhere", "stream_moved", "stopping")
 PROXY_STATUS = {502, 503, 504}
 

@@ -24,7 +24,7 @@ SETTINGS = {"drain_seconds": 2, "snapshot_every_events": 20}
 PACE_SECONDS = 0.15
 RETURN_SECONDS = 60.0
 MOST_REFUSED = 0.01
-LONGEST_GAP_SECONDS = 1.0
+LONGEST_GAP_SECONDS = 3.0  # half a second on a quiet machine; without a hand-over a stream waits for the end of a lease
 
 
 @dataclass
