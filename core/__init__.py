@@ -7,7 +7,8 @@ engine     the state, and the path of a sample and of a label over it
 views      the model for people: description, density grids, explanations
 feedback   what labels do beyond the threshold, and what decisions cost
 records    of each sample what a later label needs to know
-threshold  from score to decision (Alg. 3)
+decision   what is flagged, how rare it is, and incidents
+threshold  from which score on samples are flagged (Alg. 3)
 density    p(x), learned round by round
 growth     how the tree grows (Alg. 2)
 mixture    the nodes and their weights
@@ -19,6 +20,7 @@ config     the settings
 
 from core.config import MAX_FEATURES, DetectorConfig, Feature
 from core.config.schema import AFFINE_SCHEMA, FEATURE_SCHEMA, config_schema
+from core.decision.incidents import INCIDENT_EVENTS
 from core.detector import Detector
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, ItanError, NotReady, shown
 from core.feedback.costs import Costs
@@ -32,6 +34,7 @@ from core.views.explanation import Explanation
 __all__ = [
     "AFFINE_SCHEMA",
     "FEATURE_SCHEMA",
+    "INCIDENT_EVENTS",
     "KINDS",
     "MAX_FEATURES",
     "Costs",

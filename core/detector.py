@@ -70,6 +70,16 @@ class Detector:
         return self.state.costs.n_flagged
 
     @property
+    def n_incidents(self) -> int:
+        """Incidents opened so far."""
+        return self.state.rule.incidents.n_opened if self.ready else 0
+
+    @property
+    def incident(self) -> int:
+        """The incident that is open: the seq of the sample that opened it, 0 if there is none."""
+        return self.state.rule.incidents.id if self.ready else 0
+
+    @property
     def n_nodes(self) -> int:
         """Nodes of the tree."""
         return self.state.density.tree.n_nodes

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from core.arrays import BoolArray, FloatArray, IntArray
 from core.records import Records
 from core.views.explanation import Explanation
@@ -12,6 +15,9 @@ class Observation:
     """The answer to n samples, in columns of length n.
 
     score and threshold are in nats, NaN during the warm-up, when ready is False; is_anomaly is score > threshold.
+    severity is -log10 of the chance that an ordinary sample scores as high, NaN during the warm-up: 2 is 1 in 100.
+    incident is the seq of the sample that opened the incident which a sample belongs to, 0 for none; event is the place
+    in INCIDENT_EVENTS of what happened to that incident there.
     samples_needed says how many more samples the warm-up needs. Keep records: feedback wants them with the labels.
     explanation explains the flagged samples, in their order, by the model that scored them; None if not asked for.
     """
@@ -19,8 +25,11 @@ class Observation:
     seq: IntArray
     score: FloatArray
     threshold: FloatArray
+    severity: FloatArray
     is_anomaly: BoolArray
     ready: BoolArray
+    incident: IntArray
+    event: NDArray[np.int8]
     samples_needed: int
     records: Records
     explanation: Explanation | None = None
@@ -32,6 +41,7 @@ class Feedback:
 
     outcome says of each what it did: applied, duplicate (the same label as before), revised or withdrawn. retracted
     (n,) says which samples left the density. threshold_before and threshold_after are in nats, NaN during the warm-up.
+    accepted holds the incidents that a label ended: what they showed is the new normal.
     Keep records in place of those that were passed in.
     """
 
@@ -39,4 +49,5 @@ class Feedback:
     retracted: BoolArray
     threshold_before: float
     threshold_after: float
+    accepted: list[int]
     records: Records

@@ -15,6 +15,7 @@ from core.growth.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
 from core.records.layout import row_type
 from core.snapshot import DIGEST_BYTES
 from core.threshold.labelled_scores import CAPACITY as LABELLED_SCORES
+from core.threshold.ordinary_scores import CAPACITY as ORDINARY_SCORES
 from core.threshold.recent_scores import WINDOW
 
 NUMBER_BYTES: Final = 8
@@ -89,7 +90,7 @@ def _made_again_bytes(config: DetectorConfig, nodes: int) -> int:
 
 def _threshold_numbers(config: DetectorConfig) -> int:
     """What a decision rule keeps: recent scores, those that the level comes from, and the labelled ones."""
-    return (2 if config.drift_relative else 1) * WINDOW + 4 * LABELLED_SCORES
+    return ORDINARY_SCORES + (WINDOW if config.drift_relative else 0) + 4 * LABELLED_SCORES
 
 
 def _recent_samples(config: DetectorConfig, nodes: int) -> int:

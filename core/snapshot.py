@@ -83,6 +83,11 @@ def readable_metas(blob: bytes) -> Iterator[dict[str, Any]]:
         start = blob.find(MAGIC, start + 1)
 
 
+def version_of(blob: bytes) -> int:
+    """The version of a snapshot that decode_snapshot reads."""
+    return int(_split(blob)[0]["version"])
+
+
 def digest(body: bytes | memoryview) -> bytes:
     """Give the checksum that ends everything that core writes."""
     return blake2b(body, digest_size=DIGEST_BYTES).digest()

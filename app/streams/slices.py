@@ -53,6 +53,7 @@ async def feedback_slices(detector: Detector, records: Records, labels: Sequence
         np.concatenate([part.retracted for part in parts]),
         parts[0].threshold_before,
         parts[-1].threshold_after,
+        [incident for part in parts for incident in part.accepted],
         Records.concatenate([part.records for part in parts]),
     )
 

@@ -25,6 +25,7 @@ from bench.protocol import log_loss, prequential
 from bench.tables import Cell, Column, Table, versions
 from core import Detector, DetectorConfig, Records
 from core.arrays import BoolArray, FloatArray, IntArray
+from core.decision.rule import DecisionRule
 from core.density import model
 from core.density.model import DensityModel
 from core.density.round import Round
@@ -36,7 +37,6 @@ from core.growth.schedule.two_means import TwoMeans
 from core.mixture import exponentiated_gradient, nodes
 from core.mixture.exponentiated_gradient import ExponentiatedGradient
 from core.scaling import Scaling, given
-from core.threshold import threshold_of
 from core.threshold.cuts import cost_of_cuts, cuts_between
 from core.tree.subspaces import SubspaceTree
 
@@ -280,13 +280,17 @@ def _scores(experiment: str) -> Sequence[Stream]:
 def _cost_of_rule(fields: dict[str, Any], scores: FloatArray, anomalous: Any, missed: float, alarm: float) -> float:
     labelled = not fields.pop("unlabelled", False)
     costs = {"cost_false_negative": missed, "cost_false_positive": alarm}
-    rule = threshold_of(DetectorConfig.from_dict({"n_features": 1} | costs | fields), 0.0)
+    rule = DecisionRule(DetectorConfig.from_dict({"n_features": 1} | costs | fields), 0.0)
     cost = 0.0
-    for t, (score, truth) in enumerate(zip(scores, anomalous.tolist(), strict=True)):
-        flagged = score > rule.pass_by(np.array([score]))[0]
+    for t, (score, truth) in enumerate(zip(scores.tolist(), anomalous.tolist(), strict=True), 1):
+        decided = rule.decide(t, np.array([[float(t)]]), np.array([score]), np.array([np.nan]))
+        flagged, label = bool(decided.is_anomaly[0]), 1 if truth else -1
         cost += missed * (truth and not flagged) + alarm * (flagged and not truth)
         if labelled:
-            rule.label(t + 1, float(score), 1 if truth else -1)
+            rule.label(t, score, 0.0, label)
+            if decided.incident[0] and decided.incident[0] == rule.incidents.id:
+                rule.label_incident(flagged, label, 0)
+            rule.settle()
     return cost
 
 

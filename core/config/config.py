@@ -5,7 +5,16 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Final
 
 from core.config.profiles import PROFILES
-from core.config.ranges import CHECKS, HALF_LIFE, N_FEATURES, PROFILE, THRESHOLD_VALUE, affine_scaling, feature_list
+from core.config.ranges import (
+    CHECKS,
+    CLOSE_SECONDS,
+    HALF_LIFE,
+    N_FEATURES,
+    PROFILE,
+    THRESHOLD_VALUE,
+    affine_scaling,
+    feature_list,
+)
 from core.config.values import AffineScaling, Feature
 from core.errors import InvalidConfig
 
@@ -53,6 +62,9 @@ class DetectorConfig:
     expected_anomaly_rate: float = 0.01
     labels_trusted: bool = False
     drift_relative: bool = False
+    incident_close_samples: int = 8
+    incident_close_seconds: float | None = None
+    incident_accept_samples: int = 32
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -72,6 +84,8 @@ class DetectorConfig:
         self._settle_threshold()
         self._settle_half_life()
         self._settle_growth()
+        if self.incident_close_seconds is not None:
+            self._settle("incident_close_seconds", CLOSE_SECONDS)
 
     def _settle(self, field: str, check: Callable[[str, Any], Any]) -> None:
         object.__setattr__(self, field, check(field, getattr(self, field)))

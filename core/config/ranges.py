@@ -21,6 +21,7 @@ SCALE: Final = Number(1e-150, 1e150)
 DENSITY: Final = Number(0.0, 1e6, above=True)
 THRESHOLD_VALUE: Final = Number(-1e300, 1e300)
 HALF_LIFE: Final = Number(1.0, 1e12)
+CLOSE_SECONDS: Final = Number(1.0, 1e12)
 PROFILE: Final = OneOf(*PROFILES)
 
 
@@ -100,4 +101,6 @@ CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "expected_anomaly_rate": Number(1e-6, 0.5),
     "labels_trusted": Flag(),
     "drift_relative": Flag(),
+    "incident_close_samples": Whole(1, 10_000),
+    "incident_accept_samples": Whole(1, 1_000_000),
 }

@@ -8,6 +8,7 @@ from core.config.config import DetectorConfig
 from core.config.profiles import PROFILES
 from core.config.ranges import (
     CHECKS,
+    CLOSE_SECONDS,
     DENSITY,
     HALF_LIFE,
     KIND,
@@ -43,6 +44,7 @@ SCHEMAS: Final[dict[str, dict[str, Any]]] = {
     "profile": PROFILE.schema,
     "half_life_samples": HALF_LIFE.schema,
     "half_life_seconds": HALF_LIFE.schema,
+    "incident_close_seconds": CLOSE_SECONDS.schema,
     "threshold_value": THRESHOLD_VALUE.schema,
     "threshold_range": {"type": "array", "items": DENSITY.schema, "minItems": 2, "maxItems": 2},
 }
@@ -70,9 +72,13 @@ TEXTS: Final = {
     "threshold_range": "lowest and highest density of the scaled space that the threshold ogd may take",
     "cost_false_negative": "cost of a miss",
     "cost_false_positive": "cost of a false alarm",
-    "expected_anomaly_rate": "share of samples that is flagged before any label has come",
+    "expected_anomaly_rate": "share of samples that are anomalous",
     "labels_trusted": "true: no label is wrong",
     "drift_relative": "true: a score counts by how far it is above the median of the 1000 before it",
+    "incident_close_samples": "an incident is over after so many samples in a row that are not flagged",
+    "incident_close_seconds": "an incident is also over so many seconds after its last flagged sample",
+    "incident_accept_samples": "an incident is the new normal after so many flagged samples; those in which a value "
+    "stands still longer than it ever did count a tenth",
 }
 
 

@@ -44,7 +44,7 @@ class LabelledSamples:
         self._held = None
 
     def normality(self, tree: SubspaceTree, counts: FloatArray) -> FloatArray:
-        """The chance (N,) that a sample of each node is normal, above 0: eq. (32); counts (N,) are those of the nodes.
+        """The chance (N,) that a sample of each node is normal, above 0: eq. (34); counts (N,) are those of the nodes.
 
         Anomalies are rare: before any label a node is the less to be trusted the fewer of all samples it holds. That
         weighs as much as PRIOR_LABELS labels; those that fell into a node's subspace say the rest.

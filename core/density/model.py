@@ -39,7 +39,7 @@ class DensityModel:
     """A density over scaled samples Z (n, m); NaN stands for a missing feature.
 
     Deviations from the paper, under the default profile: rounds, samples drawn in by eq. (18), forgetting, and weights
-    that labels correct, eq. (32).
+    that labels correct, eq. (34).
     """
 
     def __init__(self, config: DetectorConfig) -> None:
@@ -80,7 +80,7 @@ class DensityModel:
 
     @property
     def log_weights(self) -> FloatArray:
-        """Logs (N,) of the weights that score: alpha times each node's chance of being normal, eq. (32), normalised."""
+        """Logs (N,) of the weights that score: alpha times each node's chance of being normal, eq. (34), normalised."""
         if self._log_weights is None:
             self._log_weights = self.mixture.log_weights
             if self._labelled is not None:
@@ -89,7 +89,7 @@ class DensityModel:
         return self._log_weights
 
     def weigh_normality(self, labelled: LabelledSamples | None) -> None:
-        """Weigh the nodes by their chance of being normal, eq. (32), from now on, or with None all alike.
+        """Weigh the nodes by their chance of being normal, eq. (34), from now on, or with None all alike.
 
         Call it again when labels change.
         """

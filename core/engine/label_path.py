@@ -20,18 +20,20 @@ def feedback(state: DetectorState, records: Records, labels: Sequence[bool | Non
     new = checked_labels(labels, records.seq, state.first_seq, state.next_seq)
     before = state.next_threshold
     told = records.widened(state.density.growth.most_sides)
-    outcomes, retracted = [], np.zeros(len(told), bool)
+    outcomes, retracted, accepted = [], np.zeros(len(told), bool), []
     latest: dict[int, int] = {}
     for i, label in enumerate(new):
         seq = int(told.seq[i])
         _refresh(state, told, i, latest.get(seq))
         latest[seq] = i
-        outcomes.append(_outcome(int(told.label[i]), label))
+        old = int(told.label[i])
+        outcomes.append(_outcome(old, label))
         retracted[i] = _relabel(state, told[i], label)
+        accepted += _follow_incident(state, told[i], old)
         _keep_warm(state, told[i])
     if state.ready:
-        state.threshold.settle()
-    return Feedback(outcomes, retracted, before, state.next_threshold, told.compact())
+        state.rule.settle()
+    return Feedback(outcomes, retracted, before, state.next_threshold, accepted, told.compact())
 
 
 def _refresh(state: DetectorState, told: Records, i: int, latest: int | None) -> None:
@@ -51,11 +53,19 @@ def _relabel(state: DetectorState, record: Records, label: int) -> bool:
         return False
     if row["ready"]:
         score = float(row["score"])
-        state.threshold.label(int(row["seq"]), score, label, float(row["level"]))
+        state.rule.label(int(row["seq"]), score, float(row["level"]), label)
         state.costs.relabel(score, bool(row["is_anomaly"]), old, label)
     retracted = relearn(state, record)
     supervise(state, record, old)
     return retracted
+
+
+def _follow_incident(state: DetectorState, record: Records, old: int) -> list[int]:
+    """Let the open incident know of a new label of a sample of it; its id if that ends it, as the new normal."""
+    seq, label = int(record.incident[0]), int(record.label[0])
+    if label == old or seq == 0 or seq != state.rule.incidents.id:
+        return []
+    return [seq] if state.rule.label_incident(bool(record.is_anomaly[0]), label, old) else []
 
 
 def _keep_warm(state: DetectorState, record: Records) -> None:

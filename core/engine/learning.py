@@ -37,7 +37,7 @@ def wanted(state: DetectorState, records: Records) -> BoolArray:
     label = records.label
     match state.config.learn_from:
         case "all":
-            chosen: BoolArray = label <= 0
+            chosen: BoolArray = (label < 0) | ((label == 0) & records.ordinary)
         case "decided_normal":
             chosen = (label < 0) | ((label == 0) & ~records.is_anomaly)
         case _:

@@ -1,16 +1,16 @@
 """The path of a sample: validate, scale, score, decide, learn. Samples of the warm-up wait for its end first.
 
-A sample is scored and decided by what was learned before it, and learned after that. The decision is made in one place,
-_decide: the rule, state.threshold, gives each score the threshold that it is compared with. To add a rule, write a
-Threshold in core/threshold and name it in core/threshold/factory.py; nothing here changes.
+Samples are scored and decided by what was learned before them, and learned after that. `state.rule` decides: it sees
+each score by decide, and each label by label. For another threshold write a Threshold in core/threshold, and let
+threshold_of make it where the config names it.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from core.arrays import BoolArray, FloatArray
+from core.arrays import FloatArray
 from core.density.round import Batch
 from core.engine.learning import evaluate, learn, supervise
 from core.engine.state import DetectorState
@@ -22,20 +22,8 @@ from core.views.explanation import Explanation, explanation_of
 
 SEGMENT_ROWS: Final = 1024
 """Rows scored at a time when no round ends in between."""
-
-
-class Decisions(NamedTuple):
-    """The decisions on n samples, in columns (n,). score and threshold are in nats.
-
-    A later label needs level, from which the rule measured the score, and gain, by how much the second model ranked the
-    sample higher.
-    """
-
-    score: FloatArray
-    threshold: FloatArray
-    is_anomaly: BoolArray
-    level: FloatArray
-    gain: FloatArray
+OBSERVED: Final = ("seq", "score", "threshold", "severity", "is_anomaly", "ready", "incident", "event")
+"""The columns of records that are told."""
 
 
 def observe(state: DetectorState, X: Any, times: Any, *, explain: bool) -> Observation:
@@ -44,16 +32,9 @@ def observe(state: DetectorState, X: Any, times: Any, *, explain: bool) -> Obser
     time = checked_times(times, len(X), needed=state.config.half_life_seconds is not None)
     explained = [Explanation.empty(state.config.n_features)] if explain else None
     records = Records.joined(list(_parts(state, X, time, explained)), state.config.n_features)
-    return Observation(
-        records.seq.copy(),
-        records.score.copy(),
-        records.threshold.copy(),
-        records.is_anomaly.copy(),
-        records.ready.copy(),
-        state.samples_needed,
-        records,
-        None if explained is None else Explanation.concatenate(explained),
-    )
+    columns = {name: records.rows[name].copy() for name in OBSERVED}
+    explanation = None if explained is None else Explanation.concatenate(explained)
+    return Observation(**columns, samples_needed=state.samples_needed, records=records, explanation=explanation)
 
 
 def score(state: DetectorState, X: Any) -> FloatArray:
@@ -86,26 +67,24 @@ def _parts(
 def _pass(state: DetectorState, X: FloatArray, time: FloatArray, explained: list[Explanation] | None) -> Records:
     """Score, decide, explain if asked to, and learn samples (n, m), no more than the round has room for."""
     batch = evaluate(state, X, time)
-    decisions = _decide(state, batch)
-    flagged = decisions.is_anomaly
+    score, gain = _scores_of(state, batch)
+    decided = state.rule.decide(state.next_seq, X, score, time)
+    flagged = decided.is_anomaly
     state.costs.count(flagged)
     if explained is not None and flagged.any():
-        explained.append(_explanation(state, batch.Z[flagged], decisions.score[flagged]))
+        explained.append(_explanation(state, batch.Z[flagged], score[flagged]))
     n_nodes, altered = batch.left.shape[1], batch.any_altered
     records = Records.of(state.next_seq, X, time, n_nodes=n_nodes, altered=altered)
-    records.note_decided(*decisions)
+    records.note_decided(score, gain, decided)
     learn(state, batch, records)
     state.next_seq += len(X)
     return records
 
 
-def _decide(state: DetectorState, batch: Batch) -> Decisions:
-    """Score samples and flag those above their threshold. Here the decision rule sees the scores."""
-    rule = state.threshold
+def _scores_of(state: DetectorState, batch: Batch) -> tuple[FloatArray, FloatArray]:
+    """Scores (n,), and by how much the second model ranks each higher, (n,), which a late label needs to know."""
     log_density, gain = state.supervision.combine(batch)
-    score = state.scaling.score(batch.Z, log_density)
-    level, threshold = rule.levels(score), rule.pass_by(score)
-    return Decisions(score, threshold, score > threshold, level, gain)
+    return state.scaling.score(batch.Z, log_density), gain
 
 
 def _warm_up(state: DetectorState, X: FloatArray, time: FloatArray) -> Records:
@@ -126,7 +105,7 @@ def _end_warmup(state: DetectorState) -> None:
     for i in range(len(warm)):
         record = warm[i]
         batch = evaluate(state, record.x, record.time)
-        _decide(state, batch)
+        state.rule.warm_up(int(record.seq[0]), record.x, _scores_of(state, batch)[0])
         learn(state, batch, record)
         if record.label[0] != 0:
             supervise(state, record, 0)

@@ -7,18 +7,19 @@ from numpy.typing import NDArray
 
 from core.bounds import check_bounds
 from core.config import DetectorConfig
+from core.decision.rule import DecisionRule
 from core.density.model import DensityModel
+from core.engine.upgrade import upgraded
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
 from core.feedback.costs import RunningCosts
 from core.feedback.supervision import Supervision
 from core.records import Records
 from core.scaling import Scaling, check_scaling, given
-from core.snapshot import Arrays, decode_snapshot, encode_snapshot, take
-from core.threshold import Threshold, threshold_of
+from core.snapshot import Arrays, decode_snapshot, encode_snapshot, take, version_of
 from core.validation import checked_samples
 
-VERSION: Final = 3
-OLDER: Final = (2,)
+VERSION: Final = 4
+OLDER: Final = (2, 3)
 """Versions that are read too."""
 
 
@@ -30,7 +31,7 @@ class DetectorState:
     scaling    from the user's units to the space of the densities; exists once the warm-up is over
     density    p(x): the model of all samples that config.learn_from wants
     supervision  what labels say beyond that: a second model, of labelled normals
-    threshold  the decision rule; exists once the warm-up is over
+    rule       decides: what is flagged, how rare it is, and incidents; exists once the warm-up is over
     costs      what the decisions on labelled samples cost
     next_seq   the number of the next sample; the first one has first_seq
     """
@@ -43,14 +44,14 @@ class DetectorState:
         self.supervision = Supervision(config, self.density)
         self.costs = RunningCosts(config.cost_false_negative, config.cost_false_positive)
         self._scaling: Scaling | None = None
-        self._threshold: Threshold | None = None
+        self._rule: DecisionRule | None = None
         if (scaling := given(config)) is not None:
             self.start(scaling)
 
     def start(self, scaling: Scaling) -> None:
         """End the warm-up: fix the scaling for good, and make the decision rule that the config names."""
         self._scaling = scaling
-        self._threshold = threshold_of(self.config, scaling.log_volume)
+        self._rule = DecisionRule(self.config, scaling.log_volume)
 
     @property
     def ready(self) -> bool:
@@ -70,16 +71,16 @@ class DetectorState:
         return self._scaling
 
     @property
-    def threshold(self) -> Threshold:
+    def rule(self) -> DecisionRule:
         """The decision rule. Raises NotReady during the warm-up."""
-        if self._threshold is None:
+        if self._rule is None:
             raise NotReady(self.samples_needed)
-        return self._threshold
+        return self._rule
 
     @property
     def next_threshold(self) -> float:
         """The threshold that the next score will meet, in nats; NaN before ready."""
-        return self.threshold.value if self.ready else np.nan
+        return self.rule.value if self.ready else np.nan
 
     @property
     def newest_time(self) -> float | None:
@@ -90,8 +91,11 @@ class DetectorState:
         return float(newest) if np.isfinite(newest) else None
 
     def renumber(self, first_seq: int) -> None:
-        """Number the samples anew, from first_seq on."""
-        self.first_seq, self.next_seq = first_seq, first_seq + self.next_seq - self.first_seq
+        """Number the samples anew, the first one first_seq."""
+        shift = first_seq - self.first_seq
+        self.first_seq, self.next_seq = first_seq, self.next_seq + shift
+        if self.ready:
+            self.rule.renumber(shift)
 
     def to_bytes(self) -> bytes:
         """Write everything as a versioned snapshot. Raises InvalidState if from_bytes could not read it back."""
@@ -113,6 +117,8 @@ class DetectorState:
         except (KeyError, TypeError, InvalidConfig) as error:
             raise InvalidSnapshot(f"its config is not valid: {error}") from error
         state.warmup = Records.from_bytes(take(arrays, "warmup", np.uint8, (-1,)).tobytes())
+        if version_of(blob) < VERSION:
+            arrays = upgraded(arrays, state.config)
         state.check(arrays)
         state.load(arrays)
         return state
@@ -122,7 +128,7 @@ class DetectorState:
         arrays = self.density.state() | self.supervision.state() | self.costs.state()
         arrays["warmup"] = np.frombuffer(self.warmup.to_bytes(), np.uint8)
         if self.ready:
-            arrays |= {"location": self.scaling.location, "scale": self.scaling.scale} | self.threshold.state()
+            arrays |= {"location": self.scaling.location, "scale": self.scaling.scale} | self.rule.state()
         return arrays
 
     def check(self, arrays: Arrays) -> None:
@@ -138,7 +144,7 @@ class DetectorState:
         if "location" in arrays:
             location, scale = (take(arrays, k, np.float64, (self.config.n_features,)) for k in ("location", "scale"))
             check_scaling(location, scale, self.config)
-            threshold_of(self.config, 0.0).check(arrays)
+            DecisionRule(self.config, 0.0).check(arrays, self.next_seq)
 
     def _check_warmup(self, *, ready: bool) -> None:
         self.warmup.check()
@@ -156,7 +162,7 @@ class DetectorState:
         """Go on from arrays that check has passed."""
         if "location" in arrays:
             self.start(Scaling(arrays["location"], arrays["scale"], self.config.kinds))
-            self.threshold.load(arrays)
+            self.rule.load(arrays, self.first_seq, self.next_seq)
         self.density.load(arrays)
         self.supervision.load(arrays)
         self.costs.load(arrays)

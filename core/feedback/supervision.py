@@ -29,7 +29,7 @@ MOST: Final = 30.0
 
 
 class Supervision:
-    """Scores by two models, eq. (33): one of all samples, one of labelled normals alone. The paper has no such model.
+    """Scores by two models, eq. (35): one of all samples, one of labelled normals alone. The paper has no such model.
 
     The second opinion is the mean of both models' scores; that of the normals has the weight n / (n + 2 m + FEW) after
     n labelled normals. Exponential weights say how much the second opinion counts: it gains when known anomalies would

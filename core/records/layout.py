@@ -11,11 +11,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from core.decision.incidents import INCIDENT_EVENTS
 from core.errors import InvalidSnapshot
 from core.snapshot import DIGEST_BYTES, digest
 
 MAGIC: Final = b"ITANrows"
-VERSION: Final = 2
+VERSION: Final = 3
+OLDER: Final = 2
+"""The version that is read too: it knew of no incidents."""
 _HEADER: Final = Struct("<8sHHHH")
 NOT_LEARNED: Final = 0
 LEARNED: Final = 1
@@ -27,7 +30,8 @@ RETRACTED: Final = 2
 def row_type(n_features: int, side_bytes: int, altered: int) -> np.dtype[Any]:
     """One record: the sample, its score and decision, its label, and how it was learned.
 
-    level is the level that the decision rule measured the score from, gain how much higher the second model ranked it.
+    ordinary says whether the sample counts as ordinary. level is the level that the decision rule measured the score
+    from, gain how much higher the second model ranked it.
     ordinal and normal_ordinal count it among the learned samples and among the labelled normals. left has one bit a
     node, for trees that grow by 2-means. learned and spread (n_features wide, or 0) hold what entered the statistics
     if that is not the scaled sample itself; otherwise learned is NaN.
@@ -38,7 +42,11 @@ def row_type(n_features: int, side_bytes: int, altered: int) -> np.dtype[Any]:
             ("x", "<f8", (n_features,)),
             ("score", "<f8"),
             ("threshold", "<f8"),
+            ("severity", "<f8"),
+            ("incident", "<i8"),
+            ("event", "i1"),
             ("is_anomaly", "?"),
+            ("ordinary", "?"),
             ("ready", "?"),
             ("label", "i1"),
             ("status", "i1"),
@@ -58,8 +66,9 @@ def row_type(n_features: int, side_bytes: int, altered: int) -> np.dtype[Any]:
 def blank_row(kind: np.dtype[Any]) -> NDArray[Any]:
     """A row (1,) that says nothing yet."""
     row = np.zeros(1, kind)
-    for name in ("score", "threshold", "learned", "time"):
+    for name in ("score", "threshold", "severity", "learned", "time"):
         row[name] = np.nan
+    row["ordinary"] = True
     return row
 
 
@@ -87,18 +96,34 @@ def unpack(blob: bytes) -> tuple[np.dtype[Any], bytes]:
     if digest(body) != checksum:
         raise InvalidSnapshot("its checksum does not match: it is damaged or cut short")
     _, version, *widths = _HEADER.unpack_from(body)
-    if version != VERSION:
-        raise InvalidSnapshot(f"its version is {version}; this program reads version {VERSION}")
-    kind = row_type(*widths)
+    if version not in (OLDER, VERSION):
+        raise InvalidSnapshot(f"its version is {version}; this program reads versions {OLDER} and {VERSION}")
+    kind = row_type(*widths) if version == VERSION else _older_row_type(*widths)
     if (len(body) - _HEADER.size) % kind.itemsize:
         raise InvalidSnapshot("its rows do not fit their layout")
     return kind, body[_HEADER.size :]
 
 
+@cache
+def _older_row_type(n_features: int, side_bytes: int, altered: int) -> np.dtype[Any]:
+    kind = row_type(n_features, side_bytes, altered)
+    new = ("severity", "incident", "event", "ordinary")
+    return np.dtype([(name, kind[name]) for name in kind.names or () if name not in new])
+
+
 def read_rows(kind: np.dtype[Any], body: bytes) -> NDArray[Any]:
     """Rows (n,) of unpacked bytes. Raises InvalidSnapshot if check_rows does."""
     rows = np.frombuffer(body, kind).copy()
+    if "incident" not in (kind.names or ()):
+        rows = _upgraded(rows)
     check_rows(rows)
+    return rows
+
+
+def _upgraded(older: NDArray[Any]) -> NDArray[Any]:
+    """Rows of the older version as those of the present one: in no incident, and of unknown severity."""
+    rows = blank_row(row_type(*(older.dtype[name].shape[0] for name in ("x", "left", "learned")))).repeat(len(older))
+    copy_rows(older, rows)
     return rows
 
 
@@ -107,10 +132,13 @@ def check_rows(rows: NDArray[Any]) -> None:
     codes = [
         (rows["label"] >= -1) & (rows["label"] <= 1),
         (rows["status"] >= NOT_LEARNED) & (rows["status"] <= RETRACTED),
+        (rows["event"] >= 0) & (rows["event"] < len(INCIDENT_EVENTS)),
+        (rows["incident"] >= 0) & (rows["incident"] <= rows["seq"]),
     ]
-    flags = [rows[name].view(np.uint8) <= 1 for name in ("is_anomaly", "ready")]
+    flags = [rows[name].view(np.uint8) <= 1 for name in ("is_anomaly", "ordinary", "ready")]
     numbers = [
-        ~np.isinf(rows[name]) for name in ("x", "score", "threshold", "level", "gain", "time", "learned", "spread")
+        ~np.isinf(rows[name])
+        for name in ("x", "score", "threshold", "severity", "level", "gain", "time", "learned", "spread")
     ]
     numbers += [~np.isnan(rows[name]) for name in ("level", "gain")]
     if not all(fits.all() for fits in (*codes, *flags, *numbers)):

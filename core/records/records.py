@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray
+from core.decision.rule import Decisions
 from core.density.round import Batch
 from core.mixture.learned import LearnedSample
 from core.records.layout import LEARNED, blank_row, check_rows, copy_rows, pack, read_rows, row_type, unpack
@@ -68,6 +69,18 @@ class Records:
     def ready(self) -> BoolArray:
         """Whether the sample got a score, (n,); False during the warm-up."""
         column: BoolArray = self.rows["ready"]
+        return column
+
+    @property
+    def incident(self) -> IntArray:
+        """The seq of the sample that opened the incident of each, (n,); 0 for none."""
+        column: IntArray = self.rows["incident"]
+        return column
+
+    @property
+    def ordinary(self) -> BoolArray:
+        """Whether each counts as ordinary, (n,); what is held back of an incident does not."""
+        column: BoolArray = self.rows["ordinary"]
         return column
 
     @property
@@ -152,14 +165,12 @@ class Records:
         """Raise InvalidSnapshot for values that no detector writes."""
         check_rows(self.rows)
 
-    def note_decided(
-        self, score: FloatArray, threshold: FloatArray, is_anomaly: BoolArray, level: FloatArray, gain: FloatArray
-    ) -> None:
-        """Write scores, thresholds, decisions, levels and gains, (n,) each."""
+    def note_decided(self, score: FloatArray, gain: FloatArray, decided: Decisions) -> None:
+        """Write scores (n,), by how much the second model ranks each higher (n,), and what was decided of them."""
         rows = self.rows
-        rows["ready"] = True
-        rows["score"], rows["threshold"], rows["is_anomaly"] = score, threshold, is_anomaly
-        rows["level"], rows["gain"] = level, gain
+        rows["ready"], rows["score"], rows["gain"] = True, score, gain
+        for name, column in decided._asdict().items():
+            rows[name] = column
 
     def note_learned(self, chosen: BoolArray | slice, batch: Batch, ordinal: int) -> None:
         """Write how the chosen samples are learned; they get the ordinals from this one on."""

@@ -5,10 +5,10 @@ fixed            the user's number
 gradient         online gradient descent: the paper's Alg. 3
 hindsight        the cheapest threshold on the labelled scores
 weighted         the weighted median of all thresholds: the default
-relative         any of these, on how far scores lie above their level
 factory          the rule that a config names
 cuts             thresholds between labelled scores, and their costs
-recent_scores    the last scores: median, quantiles and ranks
+recent_scores    the last scores: median and ranks
+ordinary_scores  the last scores of ordinary samples, and their tail
 labelled_scores  the last labelled scores
 
 Scores and thresholds are in nats, in the user's units.

@@ -5,18 +5,11 @@ from core.threshold.base import Threshold
 from core.threshold.fixed import FixedThreshold
 from core.threshold.gradient import GradientThreshold
 from core.threshold.hindsight import HindsightThreshold
-from core.threshold.relative import RelativeThreshold
 from core.threshold.weighted import WeightedThreshold
 
 
 def threshold_of(config: DetectorConfig, log_volume: float) -> Threshold:
     """The rule that a config names; log_volume, in nats, is that of the stream's scaling, eq. (2)."""
-    if config.drift_relative:
-        return RelativeThreshold(_rule(config, 0.0))  # the Jacobian is in score and level alike
-    return _rule(config, log_volume)
-
-
-def _rule(config: DetectorConfig, log_volume: float) -> Threshold:
     match config.threshold:
         case "fixed":
             assert config.threshold_value is not None

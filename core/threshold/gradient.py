@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from core.arrays import FloatArray
 from core.errors import InvalidSnapshot
 from core.snapshot import Arrays, take
 from core.threshold.base import Threshold
@@ -37,10 +36,7 @@ class GradientThreshold(Threshold):
         """The threshold as a score, in nats."""
         return self.log_volume - log(self.tau)
 
-    def pass_by(self, scores: FloatArray) -> FloatArray:
-        return np.full(len(scores), self.value)
-
-    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
+    def label(self, seq: int, score: float, label: int) -> None:
         if label == 0:
             return
         self.n_labels += 1

@@ -66,14 +66,13 @@ class LabelledScores:
         age = 0.5 ** ((self.n_labels - 1 - np.array(self._clock)) / HALF_LIFE_LABELS)
         return np.array(self._score), np.where(np.array(self._label) > 0, cost_anomalous, -cost_normal) * age
 
-    def anomaly_rate(self, prior_rate: float, prior_count: float, false_share: float) -> float:
-        """The rate of anomalies, 0 to 1, that the labels prove, eq. (29); needs at least one label.
+    def span(self, newest: int) -> int:
+        """Samples from the first that is labelled here to the newest one."""
+        return newest - min(self._kept) + 1
 
-        false_share is the share of labels taken for errors. prior_count samples at prior_rate are added.
-        """
-        span = max(self._kept) - min(self._kept) + 1
-        anomalous = max(self._label.count(1) - false_share * len(self._kept), 0.0)
-        return (anomalous + prior_rate * prior_count) / (span + prior_count)
+    def renumber(self, shift: int) -> None:
+        """Follow the seqs of the samples when they are numbered anew."""
+        self._kept = {seq + shift: row for seq, row in self._kept.items()}
 
     def table(self) -> tuple[IntArray, FloatArray]:
         """Rows of seq, label and clock, (3, n), and scores (n,), in order of labelling, for a snapshot."""

@@ -1,8 +1,7 @@
-"""The most recent scores: their median, quantiles and ranks."""
+"""The most recent scores: their median and ranks."""
 
 from array import array
 from bisect import bisect_left, insort
-from sys import float_info
 from typing import Final
 
 import numpy as np
@@ -12,9 +11,6 @@ from core.errors import InvalidSnapshot
 
 WINDOW: Final = 1000
 """Scores that are remembered. Chosen by hand."""
-EARLY: Final = 100
-FENCE: Final = 6.0
-"""With fewer than EARLY scores a quantile is held to FENCE quartile ranges above the upper quartile. Chosen by hand."""
 
 
 class RecentScores:
@@ -35,20 +31,6 @@ class RecentScores:
             self.oldest = (self.oldest + 1) % WINDOW
         insort(self.ordered, score)
 
-    def copy(self) -> "RecentScores":
-        """An independent copy."""
-        twin = RecentScores()
-        twin.ring, twin.oldest, twin.ordered = self.ring.copy(), self.oldest, self.ordered[:]
-        return twin
-
-    def levels(self, scores: FloatArray) -> FloatArray:
-        """Add scores (n,) one by one; the median (n,) before each, 0 before the first."""
-        levels = np.empty(len(scores))
-        for i, score in enumerate(scores.tolist()):
-            levels[i] = self.median
-            self.add(score)
-        return levels
-
     def ranks(self, scores: FloatArray) -> FloatArray:
         """Add scores (n,) one by one; for each the share (n,) of the scores before it that are lower, 0 to 1."""
         ranks = np.empty(len(scores))
@@ -60,30 +42,8 @@ class RecentScores:
     @property
     def median(self) -> float:
         """The median, 0 without scores."""
-        return self._interpolated(0.5) if self.ordered else 0.0
-
-    def quantile(self, tail: float) -> float:
-        """The score that a share of them, tail in 0 to 1, exceeds, interpolated; the largest double without scores.
-
-        The largest of few scores may be an anomaly, behind which the next one would hide. So with fewer than EARLY
-        scores the result is at most FENCE quartile ranges above the upper quartile.
-        """
         n = len(self.ordered)
-        if n == 0:
-            return float_info.max
-        value = self._interpolated(tail)
-        return min(value, self._fence()) if n < EARLY else value
-
-    def _fence(self) -> float:
-        lower, upper = self._interpolated(0.75), self._interpolated(0.25)
-        return upper + FENCE * max(upper - lower, 1.0)
-
-    def _interpolated(self, tail: float) -> float:
-        n = len(self.ordered)
-        position = min(max((1 - tail) * (n + 1) - 1, 0.0), n - 1.0)
-        below = int(position)
-        above, share = min(below + 1, n - 1), position - below
-        return self.ordered[below] * (1 - share) + self.ordered[above] * share
+        return self.ordered[(n - 1) // 2] / 2 + self.ordered[n // 2] / 2 if n else 0.0
 
     def load(self, ring: FloatArray, oldest: int) -> None:
         """Continue from the ring of a state that check_ring has passed."""

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from app.cli import app
 from bench.nab.corpus import Series, halves, read_corpus
+from bench.nab.run import SEVERITY
 from bench.nab.scoring import best_outcome, flags_outcome, outcome_at, worth
 from core.arrays import FloatArray
 from tests.effort import tries
@@ -149,7 +150,7 @@ def test_the_command_scores_ours_and_the_published(checkout: Path) -> None:
     done = CliRunner().invoke(app, ["bench", "nab", str(checkout), "--json"])
     assert done.exit_code == 0, done.output
     ours, others = json.loads(done.stdout)["tables"]
-    by_severity = [row for row in ours["rows"] if row["by"] == "one severity for all series"]
+    by_severity = [row for row in ours["rows"] if row["by"] == SEVERITY]
     assert [row["part"] for row in by_severity] == ["whole", "tuning", "validation"]
     assert all(row["score"] == pytest.approx(100) and row["false_alarms"] == 0 for row in by_severity)
     assert [row["detector"] for row in others["rows"]] == ["oracle"]

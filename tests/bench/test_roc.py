@@ -16,7 +16,7 @@ def test_the_replay_decides_as_core_does(cost: float) -> None:
     rule = GradientThreshold(*RANGE, 1.0, cost)
     flagged = []
     for t, (score, anomalous) in enumerate(zip(SCORES.tolist(), ANOMALOUS, strict=True)):
-        flagged.append(bool(score > rule.pass_by(np.array([score]))[0]))
+        flagged.append(bool(score > rule.value))
         rule.label(t + 1, score, 1 if anomalous else -1)
     assert adaptive_flags(SCORES, ANOMALOUS, np.array([cost]))[:, 0].tolist() == flagged
     assert 0 < sum(flagged) < 400

@@ -105,7 +105,7 @@ def test_n4a_an_unsigned_minus_one_is_flagged_and_forgotten(family):
     assert root["count"] == 400
     assert root["mean"][0] == pytest.approx(rest.mean(), abs=0.1)
     assert root["covariance"][0][0] == pytest.approx(rest.var(), rel=0.1)  # the prior was chosen with them
-    model.observe(rng.normal(900, 20, 300)[:, None])
+    model.observe(rng.normal(900, 20, 600)[:, None])
     assert len(model.describe()["nodes"]) > 1  # the search for hyperplanes still works
 
 
@@ -168,7 +168,7 @@ def test_n7_on_a_monotonous_stream_mild_and_gross_differ():
     assert large.score[0] > 3 * small.score[0]
     assert large.score[0] < 1e4
     assert small.is_anomaly[0]
-    mixed = np.tile(base, (220, 1))
+    mixed = np.tile(base, (660, 1))
     mixed[5::11] = mild
     assert np.isfinite(model.observe(mixed).score).all()
     assert not model.observe([mild]).is_anomaly[0]
@@ -187,7 +187,7 @@ def test_n8_the_second_anomaly_does_not_hide_behind_the_first(learn_from):
     assert len(model.describe()["nodes"]) == nodes
     model.observe(rng.normal(size=(50, 2)))
     result = model.feedback(out.records[np.array([0, 2, 6])], [True] * 3)
-    assert result.retracted.tolist() == [learn_from == "all"] * 3
+    assert result.retracted.tolist() == [learn_from == "all", False, False]  # the others were held back
     assert_sound(model)
 
 

@@ -332,7 +332,7 @@ def with_entry(at: Any, value: float) -> Any:
         ("outcome_confusion", with_entry((0, 0), 10**6)),
         ("threshold_labels", with_entry((1, 0), 0)),
         ("threshold_labels", with_entry((2, 0), 10**9)),
-        ("threshold_progress", with_entry(1, 999)),
+        ("ordinary_count", with_entry(0, 10**9)),
         ("threshold", with_entry(0, np.nan)),
     ],
 )

@@ -55,7 +55,10 @@ class InStep:
             assert (int(out.seq[i]), bool(out.ready[i])) == (row.seq, row.ready)
             close("score", row.seq, out.score[i], row.score)
             close("threshold", row.seq, out.threshold[i], row.threshold)
+            close("severity", row.seq, out.severity[i], row.severity)
             assert bool(out.is_anomaly[i]) == row.is_anomaly, f"decision {row.seq}"
+            assert (int(out.incident[i]), int(out.event[i])) == (row.incident, row.event), f"incident {row.seq}"
+            assert bool(out.records.ordinary[i]) == row.ordinary, f"ordinary {row.seq}"
         self.compare_models(len(self.oracle.rows))
 
     def feed_back(self, pairs: list[tuple[int, bool | None]]) -> None:
@@ -63,6 +66,7 @@ class InStep:
             seqs = [seq for seq, _ in group]
             said = self.core.feedback(Records.concatenate([self.records[s] for s in seqs]), [v for _, v in group])
             assert said.outcome == self.oracle.feedback(group)
+            assert said.accepted == self.oracle.accepted
             for i, seq in enumerate(seqs):
                 self.records[seq] = said.records[i]
         if pairs:
@@ -73,7 +77,7 @@ class InStep:
         if not self.oracle.ready:
             assert not self.core.ready
             return
-        close("next threshold", prefix, self.core.threshold, self.oracle.threshold.value)
+        close("next threshold", prefix, self.core.threshold, self.oracle.rule.value)
         shown, expected = self.core.describe(), described(self.oracle)
         assert shown["n_learned"] == self.oracle.density.n_learned, f"n_learned at {prefix}"
         assert len(shown["nodes"]) == len(expected["count"]), f"tree size at {prefix}"

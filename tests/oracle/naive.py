@@ -6,9 +6,10 @@ from math import inf, log, nan, nextafter
 import numpy as np
 
 from core.config import AffineScaling, DetectorConfig
+from tests.oracle.naive_decision import NaiveDecision
 from tests.oracle.naive_density import NaiveDensity, Sample, Vector
 from tests.oracle.naive_evidence import NaiveEvidence
-from tests.oracle.naive_threshold import NAIVE_THRESHOLDS, naive_threshold
+from tests.oracle.naive_threshold import NAIVE_THRESHOLDS
 
 
 @dataclass
@@ -25,6 +26,10 @@ class Row:
     learned: Sample | None = None
     time: float = nan
     level: float = 0.0
+    severity: float = nan
+    incident: int = 0
+    event: int = 0
+    ordinary: bool = True
 
 
 class NaiveDetector:
@@ -33,6 +38,7 @@ class NaiveDetector:
     paper_density: type[NaiveDensity] = NaiveDensity
     default_density: type[NaiveEvidence] = NaiveEvidence
     threshold_types = NAIVE_THRESHOLDS
+    decision: type[NaiveDecision] = NaiveDecision
 
     def __init__(self, config: DetectorConfig) -> None:
         self.config, self.m = config, config.n_features
@@ -47,7 +53,7 @@ class NaiveDetector:
     def begin(self, location: Vector, scale: Vector) -> None:
         self.ready, self.location, self.scale = True, location, scale
         self.log_volume = sum(log(s) for s in scale)
-        self.threshold = naive_threshold(self.config, self.log_volume, self.threshold_types)
+        self.rule = self.decision(self.config, self.log_volume, self.threshold_types)
 
     def scaled(self, x: Vector) -> Vector:
         return (x - self.location) / self.scale
@@ -68,10 +74,10 @@ class NaiveDetector:
         sample = self.density.examine(self.scaled(row.x), row.time)
         score = self.log_volume - self.density.log_density(sample.log_densities)
         if decide:
-            row.score, row.threshold, row.ready = score, self.threshold.value, True
-            row.is_anomaly = score > row.threshold
-            row.level = self.threshold.level()
-        self.threshold.see(score)
+            row.score, row.ready = score, True
+            vars(row).update(vars(self.rule.decide(row.seq, row.x, score, row.time)))
+        else:
+            self.rule.warm_up(row.seq, row.x, score)
         if self.is_wanted(row):
             self.learn(row, sample)
 
@@ -82,7 +88,7 @@ class NaiveDetector:
     def is_wanted(self, row: Row) -> bool:
         """Whether learn_from wants this sample in the density, by its label and its decision."""
         if self.config.learn_from == "all":
-            return row.label != 1
+            return row.label == -1 or (row.label == 0 and row.ordinary)
         if self.config.learn_from == "decided_normal":
             return row.label == -1 or (row.label == 0 and not row.is_anomaly)
         return row.label == -1
@@ -90,9 +96,10 @@ class NaiveDetector:
     def feedback(self, pairs: list[tuple[int, bool | None]]) -> list[str]:
         """The labels of one call: each moves threshold and density in turn, then the threshold is fitted."""
         self.threshold_moved = False
+        self.accepted: list[int] = []
         outcome = [self.relabel(seq, label) for seq, label in pairs]
         if self.threshold_moved:
-            self.threshold.refit()
+            self.rule.follow()
         return outcome
 
     def relabel(self, seq: int, label: bool | None) -> str:
@@ -103,9 +110,11 @@ class NaiveDetector:
             return "duplicate"
         if self.ready:
             if row.ready:
-                self.threshold.label(row.seq, row.score, row.label, row.level)
+                self.rule.label(row.seq, row.score, row.level, row.label)
                 self.threshold_moved = True
             self.move_in_density(row)
+            if self.rule.label_incident(row.seq, row.label):
+                self.accepted.append(row.incident)
         if row.label == 0:
             return "withdrawn"
         return "applied" if old == 0 else "revised"

@@ -1,15 +1,22 @@
 """The decision rules in plain loops: the specification of core/threshold/."""
 
 from itertools import pairwise
-from math import atan, exp, log, sqrt
-from statistics import median
+from math import exp, log, sqrt
 from sys import float_info
 
 from core.config import DetectorConfig
-from core.threshold.hindsight import FIT_SHARE, REFIT_EVERY
+from core.threshold.hindsight import FALSE_SHARE
 from core.threshold.labelled_scores import CAPACITY, HALF_LIFE_LABELS
-from core.threshold.recent_scores import EARLY, FENCE, WINDOW
-from core.threshold.weighted import LEARNING_RATE, PRIOR_COUNT, RATE_PRIOR_COUNT, TAILS
+from core.threshold.weighted import (
+    CHANCES,
+    LEARNING_RATE,
+    LEAST_WEIGHT,
+    NEAR,
+    PRIOR_COUNT,
+    RATE_PRIOR_COUNT,
+    SPAN,
+)
+from tests.oracle.naive_ordinary import NaiveOrdinary
 
 
 class NaiveFixed:
@@ -18,18 +25,11 @@ class NaiveFixed:
     def __init__(self, config: DetectorConfig, log_volume: float) -> None:
         self.value = config.threshold_value
 
-    def see(self, score: float) -> None:
+    def label(self, seq: int, score: float, label: int) -> None:
         pass
 
-    def level(self) -> float:
-        """From where the next score will be measured."""
-        return 0.0
-
-    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
-        pass
-
-    def refit(self) -> None:
-        """What follows a call of feedback that changed a label."""
+    def follow(self, ordinary: NaiveOrdinary, n_seen: int, newest: int) -> None:
+        """What follows a fit of the tail, or a call of feedback that changed a label."""
 
 
 class NaiveGradient(NaiveFixed):
@@ -45,7 +45,7 @@ class NaiveGradient(NaiveFixed):
     def value(self) -> float:
         return self.log_volume - log(self.tau)
 
-    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
+    def label(self, seq: int, score: float, label: int) -> None:
         """tau <- P_G(tau + alpha_t d C_d / (1 + exp((tau - p) d))), with p clipped to G."""
         if label == 0:
             return
@@ -64,57 +64,33 @@ class NaiveGradient(NaiveFixed):
 
 
 class NaiveHindsight(NaiveFixed):
-    """The threshold that would have cost least on the labelled scores; before any, a quantile of the last scores.
-
-    Fitted anew after every call of feedback, and at scores that become rarer: every step-th, step the largest power
-    of two up to REFIT_EVERY and a FIT_SHARE-th of their number.
-    """
+    """The threshold that would have cost least on the labelled scores; before any, by the tail of the ordinary ones."""
 
     def __init__(self, config: DetectorConfig, log_volume: float) -> None:
         self.config = config
         self.cost_anomalous, self.cost_normal = config.cost_false_negative, config.cost_false_positive
-        self.recent: list[float] = []
         self.labelled: list[tuple[int, float, int, int]] = []
-        self.n_seen = self.n_labels = 0
+        self.n_labels = 0
         self.value = float_info.max
 
-    def see(self, score: float) -> None:
-        self.recent = [*self.recent, score][-WINDOW:]
-        self.n_seen += 1
-        step = 1
-        while 2 * step <= min(self.n_seen // FIT_SHARE, REFIT_EVERY):
-            step *= 2
-        if self.n_seen % step == 0:
-            self.refit()
-
-    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
+    def label(self, seq: int, score: float, label: int) -> None:
         """Replace what was said of the sample; 0 only takes it away."""
         self.labelled = [row for row in self.labelled if row[0] != seq]
         if label != 0:
             self.labelled = [*self.labelled, (seq, score, label, self.n_labels)][-CAPACITY:]
             self.n_labels += 1
 
-    def refit(self) -> None:
-        self.value = self.best_cut() if self.labelled else self.start()
+    def follow(self, ordinary: NaiveOrdinary, n_seen: int, newest: int) -> None:
+        self.ordinary, self.n_seen, self.newest = ordinary, n_seen, newest
+        self.value = self.best_cut() if self.labelled and ordinary.all else ordinary.threshold(self.best_chance())
 
-    def start(self) -> float:
-        """The score exceeded by the share r sqrt(C_1 / C_-1) of recent ones, at most half; at first within a fence."""
-        if not self.recent:
-            return float_info.max
-        value = self.exceeded_by(
-            min(0.5, self.config.expected_anomaly_rate * sqrt(self.cost_anomalous / self.cost_normal))
-        )
-        quartile = self.exceeded_by(0.25)
-        fence = quartile + FENCE * max(1, quartile - self.exceeded_by(0.75))
-        return min(value, fence) if len(self.recent) < EARLY else value
+    def least_rate(self) -> float:
+        """False alarms wanted for each sample where both errors cost the same."""
+        return FALSE_SHARE * self.config.expected_anomaly_rate
 
-    def exceeded_by(self, tail: float) -> float:
-        """The recent score that a share of them exceeds."""
-        n, ordered = len(self.recent), sorted(self.recent)
-        position = min(max((1 - tail) * (n + 1) - 1, 0), n - 1)
-        below = int(position)
-        above = min(below + 1, n - 1)
-        return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+    def best_chance(self) -> float:
+        """Before any label."""
+        return min(0.5, self.least_rate() * self.cost_anomalous / self.cost_normal)
 
     def best_cut(self) -> float:
         """The middle one of the cuts of least cost."""
@@ -147,16 +123,16 @@ class NaiveWeighted(NaiveHindsight):
 
     def best_cut(self) -> float:
         steps = self.denoised(self.steps())
-        candidates = self.candidates([score for score, _ in steps])
+        cuts = self.candidates([score for score, _ in steps])
         rate = self.rate()
-        costs = [self.cost_of(cut, steps) + self.prior_cost(cut, rate) for cut, _ in candidates]
+        costs = [self.cost_of(cut, steps) + self.prior_cost(cut, rate) for cut in cuts]
         effective = self.cost_anomalous * self.cost_normal / (self.cost_anomalous + self.cost_normal)
         weights = [
-            mass * exp(-LEARNING_RATE * (cost - min(costs)) / effective)
-            for (_, mass), cost in zip(candidates, costs, strict=True)
+            self.prior_weight(cut, rate) * exp(-LEARNING_RATE * (cost - min(costs)) / effective)
+            for cut, cost in zip(cuts, costs, strict=True)
         ]
         running = 0.0
-        for (cut, _), weight in zip(candidates, weights, strict=True):
+        for cut, weight in zip(cuts, weights, strict=True):
             running += weight
             if running >= sum(weights) / 2:
                 return cut
@@ -177,57 +153,33 @@ class NaiveWeighted(NaiveHindsight):
         return max(0.0, (wrong - 1) / (len(lowest) + 2))
 
     def rate(self) -> float:
-        """The expected rate of anomalies, or that which the labels prove: known anomalies a sample, at most half."""
-        r, seqs = self.config.expected_anomaly_rate, [seq for seq, _, _, _ in self.labelled]
-        falsely_labelled = self.false_share(self.steps()) * len(seqs)
-        known = max(0.0, sum(1 for _, _, label, _ in self.labelled if label == 1) - falsely_labelled)
-        samples = max(seqs) - min(seqs) + 1
-        return min(0.5, max(r, (known + r * RATE_PRIOR_COUNT) / (samples + RATE_PRIOR_COUNT)))
+        """Anomalies that look ordinary, a sample: what is expected, or what the labels prove; at most half."""
+        falsely_labelled = self.false_share(self.steps()) * len(self.labelled)
+        near = sum(1 for _, score, label, _ in self.labelled if label == 1 and self.ordinary.chance(score) > NEAR)
+        first = min(seq for seq, _, _, _ in self.labelled)
+        samples = max(self.newest - first + 1, min(self.n_seen, SPAN))
+        return min(0.5, max(self.least_rate(), (near - falsely_labelled) / (samples + RATE_PRIOR_COUNT)))
 
-    def candidates(self, scores: list[float]) -> list[tuple[float, float]]:
-        """Cuts with their prior mass: one each between labelled scores, less as labels come at the tail ranks."""
-        ordered, n = sorted(self.recent), len(self.recent)
-        mass = PRIOR_COUNT / (PRIOR_COUNT + len(scores))
-        at_ranks = [(ordered[int(min(max((1 - u) * (n + 1) - 1, 0), n - 1))], mass) for u in TAILS.tolist()]
-        return sorted([*((cut, 1.0) for cut in self.cuts_between(scores)), *at_ranks], key=lambda c: c[0])
+    def candidates(self, scores: list[float]) -> list[float]:
+        """Cuts between labelled scores, and at chances among ordinary ones."""
+        return sorted([*self.cuts_between(scores), *(self.ordinary.exceeded_by(u) for u in CHANCES.tolist())])
+
+    def prior_weight(self, cut: float, rate: float) -> float:
+        """Of a cut before any label: u v / (u + v)^2 at chance u, v the best one."""
+        u, v = self.ordinary.chance(cut), min(0.5, rate * self.cost_anomalous / self.cost_normal)
+        return max(LEAST_WEIGHT, u * v / (u + v) ** 2)
 
     def prior_cost(self, cut: float, r: float) -> float:
-        """Expected cost of PRIOR_COUNT pseudo-samples, anomalous with chance 1 / (1 + (u / r)^2) at tail rank u.
+        """Expected cost of PRIOR_COUNT pseudo-samples, anomalous with chance r / (r + u) where an ordinary one is as
+        high with chance u.
 
-        With v the cut's own tail rank: C_1 times the integral of that chance over u > v, and C_-1 times the integral of
-        what is left of 1 over u < v.
+        With v the cut's own chance: C_1 times the integral of that over u > v, and C_-1 times the integral of what is
+        left of 1 over u < v.
         """
-        n = len(self.recent)
-        v = (sum(1 for score in self.recent if score > cut) + 0.5) / (n + 1)
-        missed = r * (atan(1 / r) - atan(v / r))
-        falsely_flagged = v - r * atan(v / r)
+        v = self.ordinary.chance(cut)
+        missed = r * log((r + 1) / (r + v))
+        falsely_flagged = v - r * log(1 + v / r)
         return PRIOR_COUNT * (self.cost_anomalous * missed + self.cost_normal * falsely_flagged)
-
-
-class NaiveRelative(NaiveFixed):
-    """Another rule on scores less the median of the WINDOW before each; the first, which has none, is left out."""
-
-    def __init__(self, rule: NaiveFixed) -> None:
-        self.rule = rule
-        self.seen: list[float] = []
-
-    def level(self) -> float:
-        return median(self.seen[-WINDOW:]) if self.seen else 0.0
-
-    @property
-    def value(self) -> float:
-        return min(self.level() + self.rule.value, float_info.max)
-
-    def see(self, score: float) -> None:
-        if self.seen:
-            self.rule.see(score - self.level())
-        self.seen.append(score)
-
-    def label(self, seq: int, score: float, label: int, level: float = 0.0) -> None:
-        self.rule.label(seq, score - level, label)
-
-    def refit(self) -> None:
-        self.rule.refit()
 
 
 NAIVE_THRESHOLDS = {
@@ -236,10 +188,3 @@ NAIVE_THRESHOLDS = {
     "hindsight": NaiveHindsight,
     "weighted": NaiveWeighted,
 }
-
-
-def naive_threshold(config: DetectorConfig, log_volume: float, types: dict[str, type] = NAIVE_THRESHOLDS) -> NaiveFixed:
-    """The rule that a config names."""
-    if config.drift_relative:
-        return NaiveRelative(types[config.threshold](config, 0.0))
-    return types[config.threshold](config, log_volume)

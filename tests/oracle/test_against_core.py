@@ -8,13 +8,13 @@ import pytest
 from bench.paper.streams import sine_band, three_gaussians
 from core import DetectorConfig
 from core.arrays import BoolArray, FloatArray
-from core.threshold import threshold_of
+from core.decision.rule import DecisionRule
 from core.threshold.labelled_scores import CAPACITY
-from core.threshold.recent_scores import WINDOW
+from core.threshold.ordinary_scores import CAPACITY as ORDINARY
 from tests.oracle.in_step import InStep, close, labels_at_once, labels_late
 from tests.oracle.naive import NaiveDetector
+from tests.oracle.naive_decision import NaiveDecision
 from tests.oracle.naive_evidence import NaiveEvidence
-from tests.oracle.naive_threshold import naive_threshold
 
 SEED = 20
 
@@ -113,6 +113,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "drift_relative": {"drift_relative": True, **FEW, **LIVELY},
     "drift_relative, ogd": {"drift_relative": True, "threshold": "ogd", **FEW, **G},
     "fixed": {"threshold": "fixed", "threshold_value": 4.0, **FEW},
+    "incidents, accepted soon": {**FEW, **LIVELY, "incident_accept_samples": 3, "incident_close_samples": 2},
     "costs": {"cost_false_negative": 5.0, "expected_anomaly_rate": 0.2, "labels_trusted": True, **FEW},
     "long rounds": {"round_growth": 0.2, "max_round": 16, **LIVELY},
     "given scaling": {"scaling": {"location": [0.5, 0.5], "scale": [2.0, 0.5]}, **FEW},
@@ -185,7 +186,7 @@ def test_the_default_engine_at_every_prefix(round_growth, m, n):
 @pytest.mark.parametrize("forgetting", [{}, {"half_life_samples": 60.0}], ids=["all", "half-life"])
 def test_gross_outliers_that_are_labelled_restored_and_withdrawn(family, forgetting):
     """The statistics are those of a run that never saw what is retracted, tree and weights held."""
-    stream = with_outliers(first(three_gaussians(SEED + 8), 140), SEED)
+    stream = with_outliers(first(three_gaussians(SEED + 8), 190), SEED)
     config = config_for(stream, family=family, **forgetting, **LIVELY)
     run = InStep(config, NaiveDetector(config))
     run.run(stream[0], labels_late(stream[1], SEED, share=0.8))
@@ -242,28 +243,69 @@ def test_labels_given_during_the_warm_up(learn_from):
         ("fixed", (1.0, 1.0), True),
     ],
 )
-def test_thresholds_over_more_scores_and_labels_than_they_keep(rule, costs, drift_relative):
+def test_decisions_over_more_scores_and_labels_than_they_keep(rule, costs, drift_relative):
     print(f"seed {SEED}")
-    rng = np.random.default_rng(SEED)
     settings = {"cost_false_negative": costs[0], "cost_false_positive": costs[1], "drift_relative": drift_relative}
     if rule == "fixed":
         settings["threshold_value"] = 2.0
-    config = DetectorConfig(n_features=1, threshold=rule, **settings)
-    fast, naive = threshold_of(config, 1.5), naive_threshold(config, 1.5)
-    anomalous = rng.random(WINDOW + 300) < 0.2
-    scores = np.round(rng.normal(size=len(anomalous)) + 2 * anomalous, 2)  # with ties
-    assert len(scores) // 2 > CAPACITY
-    for start in range(0, len(scores), 130):
-        burst = slice(start, min(start + 130, len(scores)))
-        levels = fast.levels(scores[burst])
-        for score, level in zip(scores[burst].tolist(), levels.tolist(), strict=True):
-            close("level", start, level, naive.level())
-            close("threshold", start, fast.pass_by(np.array([score])), [naive.value])
-            naive.see(score)
-        for i in range(0, len(levels), 2):
-            for threshold in (fast, naive):
-                seq, label = start + i, 1 if anomalous[start + i] else -1
-                threshold.label(seq, float(scores[seq]), label, float(levels[i]))
+    config = DetectorConfig(n_features=2, threshold=rule, incident_close_seconds=30.0, **settings)
+    rng = np.random.default_rng(SEED)
+    anomalous = rng.random(ORDINARY + 300) < 0.2
+    assert len(anomalous) // 2 > CAPACITY
+    decide_in_step(config, anomalous, rng, labelled=0.5)
+
+
+@pytest.mark.parametrize("settings", [{}, {"incident_accept_samples": 5}, {"incident_close_samples": 1}])
+@pytest.mark.parametrize("labelled", [0.0, 0.03])
+def test_incidents_outages_and_lasting_changes(settings, labelled):
+    print(f"seed {SEED}")
+    rng = np.random.default_rng(SEED)
+    anomalous = np.zeros(1800, bool)
+    for start, length in ((300, 12), (950, 340), (1500, 70)):
+        anomalous[start : start + length] = True
+    events = decide_in_step(DetectorConfig(n_features=2, **settings), anomalous, rng, labelled=labelled, far=25.0)
+    assert 1 in events
+    assert {2, 3} & set(events)
+    assert settings or labelled or {2, 3} <= set(events)
+
+
+def decide_in_step(config, anomalous, rng, labelled, far=2.0):
+    """Samples with ties, holes, and values that stand still in the third of four quarters; a time is missing often."""
+    n = len(anomalous)
+    scores = np.round(rng.normal(size=n) + far * anomalous, 2)
+    X = np.round(rng.normal(size=(n, 2)), 1)
+    X[n // 2 : 3 * n // 4, 1] = np.where(anomalous, 7.0, X[:, 1])[n // 2 : 3 * n // 4]
+    X[rng.random(n) < 0.1, 0] = np.nan
+    times = np.where(rng.random(n) < 0.3, np.nan, np.cumsum(rng.exponential(5.0, n)))
+    fast, naive = DecisionRule(config, 1.5), NaiveDecision(config, 1.5)
+    known, events = np.zeros(n, int), []
+    for i in range(20):
+        fast.warm_up(i + 1, X[i : i + 1], scores[i : i + 1])
+        naive.warm_up(i + 1, X[i], scores[i])
+    for start in range(20, n, 37):
+        rows = range(start, min(start + 37, n))
+        decided = fast.decide(start + 1, X[start : rows.stop], scores[start : rows.stop], times[start : rows.stop])
+        expected = [naive.decide(i + 1, X[i], scores[i], times[i]) for i in rows]
+        for name, column in decided._asdict().items():
+            close(name, start, column, [getattr(row, name) for row in expected])
+        events += decided.event.tolist()
+        told = rng.random(len(rows)) < labelled
+        for i in rows:
+            if told[i - start]:
+                new = int(rng.choice([-1, -1, 0, 1])) if labelled < 0.1 else 1 if anomalous[i] else -1
+                tell(fast, naive, i + 1, scores[i], decided, i - start, int(known[i]), new)
+                known[i] = new
         fast.settle()
-        naive.refit()
-        close("threshold", burst.stop, fast.value, naive.value)
+        if told.any():
+            naive.follow()
+        close("threshold", rows.stop, fast.value, naive.value)
+    return events
+
+
+def tell(fast, naive, seq, score, decided, i, old, new):
+    for rule in (fast, naive):
+        rule.label(seq, float(score), float(decided.level[i]), new)
+    ends = naive.label_incident(seq, new)
+    if decided.incident[i] and decided.incident[i] == fast.incidents.id:
+        assert fast.label_incident(bool(decided.is_anomaly[i]), new, old) == ends
+    assert fast.incidents.id == naive.incident

@@ -14,6 +14,7 @@ COLUMNS = ("seq", "score", "threshold", "is_anomaly")
 async def filled(service):
     """A service whose stream has 600 samples in batches of many sizes; gives the answers in columns too."""
     X, said, start = blobs(600, seed=1), {name: [] for name in COLUMNS}, 0
+    X[[350, 450, 550]] += 300.0
     for size in [1] * 20 + [7] * 40 + [300]:
         part = X[start : start + size]
         answer = await service.observe(part, ids=[f"id{i}" for i in range(start, start + size)])

@@ -88,7 +88,7 @@ async def test_scoring_only_keeps_nothing(service):
     await service.observe(blobs(64))
     before = await service.export()
     answer = await service.accepted(
-        "POST", "/observe?stream=s&learn=false", json={"samples": [[0.0, 0.0], [50.0, 0.0]], "ids": ["a", "b"]}
+        "POST", "/observe?stream=s&learn=false", json={"samples": [[0.0, 0.0], [5000.0, 0.0]], "ids": ["a", "b"]}
     )
     assert "seq" not in answer
     assert answer["ids"] == ["a", "b"]

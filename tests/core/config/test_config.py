@@ -36,6 +36,9 @@ DEFAULTS = {
     "expected_anomaly_rate": (0.01, 0.01),
     "labels_trusted": (False, False),
     "drift_relative": (False, False),
+    "incident_close_samples": (8, 8),
+    "incident_close_seconds": (None, None),
+    "incident_accept_samples": (32, 32),
     "features": (None, None),
 }
 NUMBERS = {  # lowest and highest allowed
@@ -46,8 +49,16 @@ NUMBERS = {  # lowest and highest allowed
     "cost_false_negative": (1e-6, 1e6),
     "cost_false_positive": (1e-6, 1e6),
     "expected_anomaly_rate": (1e-6, 0.5),
+    "incident_close_seconds": (1.0, 1e12),
 }
-INTEGERS = {"n_features": (1, 256), "max_round": (1, 1024), "max_nodes": (1, 1023), "warmup": (2, 4096)}
+INTEGERS = {
+    "n_features": (1, 256),
+    "max_round": (1, 1024),
+    "max_nodes": (1, 1023),
+    "warmup": (2, 4096),
+    "incident_close_samples": (1, 10_000),
+    "incident_accept_samples": (1, 1_000_000),
+}
 CHOICES = {
     "profile": ("default", "paper"),
     "learn_from": ("all", "decided_normal", "labelled_normal"),

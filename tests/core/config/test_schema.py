@@ -84,7 +84,8 @@ def test_defaults_are_those_of_the_config() -> None:
     described = {name: schema["default"] for name, schema in SCHEMA["properties"].items() if "default" in schema}
     assert described == {name: resolved[name] for name in described}
     by_features = {"n_features", "features", "warmup", "family"}
-    assert set(resolved) - set(described) == by_features | {"half_life_samples", "half_life_seconds", "threshold_value"}
+    periods = {"half_life_samples", "half_life_seconds", "incident_close_seconds"}
+    assert set(resolved) - set(described) == by_features | periods | {"threshold_value"}
 
 
 def test_what_the_paper_has_otherwise_is_told() -> None:

@@ -7,14 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.threshold.rules import rule_of
+from core.config import DetectorConfig
+from core.threshold import Threshold, threshold_of
+
+
+def rule_of(*, log_volume: float = 0.0, **fields) -> Threshold:
+    return threshold_of(DetectorConfig(n_features=1, threshold="ogd", **fields), log_volume)
 
 
 @pytest.mark.parametrize("log_volume", [0.0, 12.5, -700.0])
 def test_gradient_step_is_the_papers(log_volume):
     low, high, c_anomalous, c_normal = 0.01, 0.5, 3.0, 0.5
     rule = rule_of(
-        "ogd",
         log_volume=log_volume,
         threshold_range=(low, high),
         cost_false_negative=c_anomalous,
@@ -36,5 +40,5 @@ def test_the_gradient_threshold_of_a_narrow_range_survives_a_snapshot(low, steps
         high = float(np.nextafter(high, 1e7))
     if high > 1e6:
         return
-    rule = rule_of("ogd", threshold_range=(low, high))
-    rule_of("ogd", threshold_range=(low, high)).check(rule.state())
+    rule = rule_of(threshold_range=(low, high))
+    rule_of(threshold_range=(low, high)).check(rule.state())

@@ -1,0 +1,140 @@
+"""Incidents: runs of flagged samples, from the one that opens a run to its end."""
+
+from math import isqrt
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.config import DetectorConfig
+from core.errors import InvalidSnapshot
+from core.snapshot import Arrays, take
+from core.threshold.ordinary_scores import ENOUGH
+
+NOTHING, OPENED, CLOSED, ACCEPTED = range(4)
+INCIDENT_EVENTS: Final = ("", "opened", "closed", "accepted")
+"""What may happen to an incident at a sample, by its code."""
+MOVING: Final = 10
+"""A flagged sample in which no value stands still counts as so many of those where one does."""
+
+
+class Incidents:
+    """The incident that is open, if any: id is the seq of the sample that opened it, else 0.
+
+    It closes after close_samples samples in a row that are not flagged, or close_seconds after the last flagged one.
+    After accept_samples flagged samples it is accepted: what it shows is the new normal. One in which a value stands
+    still, longer than ever while ordinary, counts a tenth, for a broken thing shows the same for long; none counts
+    while one of its samples is labelled anomalous.
+    """
+
+    def __init__(self, config: DetectorConfig) -> None:
+        self._close_samples = config.incident_close_samples
+        self._close_seconds = config.incident_close_seconds
+        self._accept_at = MOVING * config.incident_accept_samples
+        self.n_opened = 0
+        self._end()
+
+    def _end(self) -> None:
+        self.id = 0
+        self.n_flagged = self._n_moving = self._progress = self._n_passed = self.n_confirmed = 0
+        self.peak, self._flagged_at = -np.inf, np.nan
+        self.scores: list[float] = []
+
+    def pass_by(self, time: float) -> int:
+        """A sample that is not flagged comes: CLOSED if the incident ends with it."""
+        if self.id == 0:
+            return NOTHING
+        self._n_passed += 1
+        if self._n_passed < self._close_samples and not self._is_long_ago(time):
+            return NOTHING
+        self._end()
+        return CLOSED
+
+    def expire(self, time: float) -> None:
+        """Close the incident if its last flagged sample is too long before the one of this time."""
+        if self.id and self._is_long_ago(time):
+            self._end()
+
+    def flag(self, seq: int, score: float, time: float, *, still: bool) -> int:
+        """A flagged sample comes: OPENED with the first one, ACCEPTED with the last."""
+        event = NOTHING if self.id else OPENED
+        if event == OPENED:
+            self.id, self.n_opened = seq, self.n_opened + 1
+        self.n_flagged += 1
+        self._n_moving += not still
+        self._progress += 1 if still else MOVING
+        self._n_passed, self._flagged_at = 0, time
+        self.peak = max(self.peak, score)
+        self.scores = [*self.scores[1 - ENOUGH :], score]
+        return ACCEPTED if self._progress >= self._accept_at and not self.n_confirmed else event
+
+    def age(self, newest: int) -> int:
+        """How many samples have come since it opened, with both ends; 0 without an incident."""
+        return newest - self.id + 1 if self.id else 0
+
+    def is_sample_of_it(self, *, still: bool) -> bool:
+        """Whether the newest flagged sample counts as ordinary all the same: the 1st, 4th, 9th, ... that moves does.
+
+        So an incident is not its own yardstick, and what comes back in each is learned in the end.
+        """
+        return not still and isqrt(self._n_moving) ** 2 == self._n_moving
+
+    def confirm(self, change: int) -> None:
+        """So many more samples of the open incident, or fewer, are labelled anomalous now."""
+        self.n_confirmed += change
+
+    def accept(self) -> list[float]:
+        """End the open incident as the new normal; its last scores."""
+        scores = self.scores
+        self._end()
+        return scores
+
+    def _is_long_ago(self, time: float) -> bool:
+        """Whether the last flagged sample is; never if either of them has no time."""
+        return self._close_seconds is not None and time - self._flagged_at > self._close_seconds
+
+    def renumber(self, shift: int) -> None:
+        """Follow the seqs of the samples when they are numbered anew."""
+        self.id += shift if self.id else 0
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Every array that a continuation needs, by name."""
+        counts = [self.n_flagged, self._n_moving, self._progress, self._n_passed, self.n_confirmed]
+        return {
+            "incident": np.array([self.n_opened, self.id, *counts]),
+            "incident_scores": np.array([self.peak, *self.scores]) if self.id else np.zeros(0),
+            "incident_time": np.array([self._flagged_at]),
+        }
+
+    def check(self, arrays: Arrays, next_seq: int) -> None:
+        """InvalidSnapshot if these cannot be its arrays."""
+        n_opened, seq, n_flagged, n_moving, progress, n_passed, n_confirmed = take(
+            arrays, "incident", np.int64, (7,)
+        ).tolist()
+        scores = take(arrays, "incident_scores", np.float64, (-1,))
+        time = float(take(arrays, "incident_time", np.float64, (1,))[0])
+        counted = n_flagged - n_moving + MOVING * n_moving
+        is_open = (
+            n_opened > 0
+            and 0 < seq < next_seq
+            and 0 <= n_moving <= n_flagged <= next_seq - seq
+            and progress == counted
+            and 0 <= n_passed < self._close_samples
+            and 0 <= n_confirmed <= next_seq - seq
+            and len(scores) == 1 + min(n_flagged, ENOUGH)
+            and scores[0] >= scores[1:].max()
+        )
+        is_closed = (
+            not any((seq, n_flagged, n_moving, progress, n_passed, n_confirmed)) and not len(scores) and np.isnan(time)
+        )
+        if not (0 <= n_opened < 2**53 and (is_open or is_closed)) or np.isinf(time):
+            raise InvalidSnapshot("its open incident is not one")
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over a state."""
+        self._end()
+        self.n_opened, self.id, *counts = arrays["incident"].tolist()
+        self.n_flagged, self._n_moving, self._progress, self._n_passed, self.n_confirmed = counts
+        if self.id:
+            self.peak, *self.scores = arrays["incident_scores"].tolist()
+        self._flagged_at = float(arrays["incident_time"][0])

@@ -1,0 +1,220 @@
+"""What is decided of each score: whether it is flagged, how rare it is, and to which incident its sample belongs.
+
+The order, for each sample: its threshold; the decision; the incident; then, if the sample is ordinary, its score joins
+those by which the next one is decided.
+"""
+
+from sys import float_info
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.arrays import BoolArray, FloatArray, IntArray
+from core.config import DetectorConfig
+from core.decision.incidents import ACCEPTED, Incidents
+from core.decision.settling import Settling
+from core.decision.stillness import Stillness
+from core.snapshot import Arrays, take
+from core.threshold import Threshold, threshold_of
+from core.threshold.ordinary_scores import ENOUGH, OrdinaryScores
+from core.threshold.recent_scores import RecentScores, check_ring
+
+ROUNDINGS: Final = 4 * float_info.epsilon
+
+
+class Decisions(NamedTuple):
+    """What was decided of n samples, each (n,). level: what the score was measured from; ordinary: what counts so."""
+
+    threshold: FloatArray
+    severity: FloatArray
+    is_anomaly: BoolArray
+    level: FloatArray
+    incident: IntArray
+    event: NDArray[np.int8]
+    ordinary: BoolArray
+
+    @classmethod
+    def blank(cls, n: int) -> "Decisions":
+        """Room for n samples, all of them ordinary."""
+        return cls(
+            np.empty(n),
+            np.zeros(n),
+            np.zeros(n, bool),
+            np.zeros(n),
+            np.zeros(n, np.int64),
+            np.zeros(n, np.int8),
+            np.ones(n, bool),
+        )
+
+
+class DecisionRule:
+    """The threshold that a config names, over the scores of ordinary samples, and the incidents.
+
+    With drift_relative all of it works on how far scores lie above their level, the median of the scores before; the
+    first score has no level, and nothing is decided by it.
+    """
+
+    def __init__(self, config: DetectorConfig, log_volume: float) -> None:
+        # the Jacobian is in score and level alike
+        self.threshold: Threshold = threshold_of(config, 0.0 if config.drift_relative else log_volume)
+        self.ordinary = OrdinaryScores()
+        self.incidents = Incidents(config)
+        self._n_seen, self._newest, self._stale = 0, 0, False
+        self._settling, self._stillness = Settling(), Stillness(config.n_features)
+        self._recent = RecentScores() if config.drift_relative else None
+        self._n_features = config.n_features
+
+    @property
+    def value(self) -> float:
+        """The threshold that the next score will meet, in the user's units."""
+        value = max(self.threshold.value, self._settling.floor)
+        return value if self._recent is None else _raised(value, self._recent.median)
+
+    def warm_up(self, seq: int, X: FloatArray, scores: FloatArray) -> None:
+        """Take note of samples (n, m) of the warm-up and of the scores (n,) that they would have had."""
+        self._stillness.allow(self._stillness.lasting(X), np.ones(len(X), bool))
+        for i, score in enumerate(scores.tolist()):
+            level = self._next_level(score)
+            self._n_seen, self._newest = self._n_seen + 1, seq + i
+            if level is not None:
+                self._count(_bounded(score - level))
+
+    def decide(self, seq: int, X: FloatArray, scores: FloatArray, times: FloatArray) -> Decisions:
+        """Decide samples (n, m), the first one number seq, one after the other."""
+        decided = Decisions.blank(len(scores))
+        lasting = self._stillness.lasting(X)
+        allowed = 0
+        for i, score in enumerate(scores.tolist()):
+            decided.threshold[i] = threshold = self.value
+            level = self._next_level(score)
+            self._n_seen, self._newest = self._n_seen + 1, seq + i
+            if level is None:
+                continue
+            above = _bounded(score - level)
+            decided.severity[i], decided.level[i] = self.ordinary.severity(above), level
+            if score > threshold:
+                self._stillness.allow(lasting[allowed:i], ~decided.is_anomaly[allowed:i])
+                allowed = i
+                self._flag(decided, i, above, float(times[i]), lasting[i])
+            else:
+                self._pass(decided, i, above, float(times[i]))
+        self._stillness.allow(lasting[allowed:], ~decided.is_anomaly[allowed:])
+        return decided
+
+    def _flag(self, decided: Decisions, i: int, above: float, time: float, lasting: IntArray) -> None:
+        """Sample i, whose values have stood so long (m,), is flagged."""
+        self.incidents.expire(time)
+        still = self._stillness.unusual(lasting, self.incidents.age(self._newest))
+        event = self.incidents.flag(self._newest, above, time, still=still)
+        decided.is_anomaly[i], decided.event[i], decided.incident[i] = True, event, self.incidents.id
+        decided.ordinary[i] = self.incidents.is_sample_of_it(still=still)
+        if decided.ordinary[i]:
+            self._count(above)
+        if event == ACCEPTED:
+            self._accept()
+
+    def _pass(self, decided: Decisions, i: int, above: float, time: float) -> None:
+        """Sample i is not flagged."""
+        decided.incident[i] = self.incidents.id
+        decided.event[i] = self.incidents.pass_by(time)
+        self._count(above)
+        if (gathered := self._settling.pass_by(above, self.threshold.value)) is not None:
+            self._restart(gathered)
+
+    def _next_level(self, score: float) -> float | None:
+        """From where a score is measured, which then counts for those after it; None if there is nothing before it."""
+        if self._recent is None:
+            return 0.0
+        level = self._recent.median if self._recent.ring else None
+        self._recent.add(score)
+        return level
+
+    def _count(self, above: float) -> None:
+        """Let an ordinary score join those by which the next ones are decided."""
+        if self.ordinary.add(above):
+            self.threshold.follow(self.ordinary, self._n_seen, self._newest)
+
+    def _accept(self) -> None:
+        """Take what the open incident shows as the new normal."""
+        peak, scores = self.incidents.peak, self.incidents.accept()
+        if len(scores) >= ENOUGH:
+            self._restart(scores)
+        elif self.threshold.follows:
+            self._settling.begin(peak, scores, self.ordinary)
+
+    def _restart(self, scores: list[float]) -> None:
+        self._settling.end()
+        self.ordinary.restart(scores)
+        self.threshold.follow(self.ordinary, self._n_seen, self._newest)
+
+    def label(self, seq: int, score: float, level: float, label: int) -> None:
+        """Learn that a sample, its score and level given, is anomalous (+1), normal (-1) or unknown again (0)."""
+        self.threshold.label(seq, _bounded(score - level), label)
+        self._stale = True
+
+    def label_incident(self, flagged: bool, label: int, old: int) -> bool:
+        """A sample of the open incident gets a label in place of an old one; whether that ends the incident.
+
+        A normal one does, if the sample was flagged and no other is labelled anomalous. Where a single sample was
+        flagged, it was a false alarm; more of them are the new normal.
+        """
+        self.incidents.confirm((label > 0) - (old > 0))
+        if not flagged or label >= 0 or self.incidents.n_confirmed:
+            return False
+        if self.incidents.n_flagged > 1:
+            self._accept()
+        else:
+            self.incidents.accept()
+        return True
+
+    def settle(self) -> None:
+        """Bring the threshold up to date with the labels; called before it is read."""
+        if self._stale:
+            self._stale = False
+            self.threshold.follow(self.ordinary, self._n_seen, self._newest)
+
+    def renumber(self, shift: int) -> None:
+        """Follow the seqs of the samples when they are numbered anew."""
+        self._newest += shift
+        self.incidents.renumber(shift)
+        self.threshold.renumber(shift)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Every array that a continuation needs, by name."""
+        arrays = self.threshold.state() | self.ordinary.state() | self.incidents.state()
+        arrays |= self._settling.state() | self._stillness.state()
+        if self._recent is not None:
+            arrays["level_recent"] = np.array(self._recent.ring, float)
+            arrays["level_oldest"] = np.array([self._recent.oldest])
+        return arrays
+
+    def check(self, arrays: Arrays, next_seq: int) -> None:
+        """InvalidSnapshot if a state does not fit."""
+        self.threshold.check(arrays)
+        self.ordinary.check(arrays)
+        self.incidents.check(arrays, next_seq)
+        self._settling.check(arrays)
+        self._stillness.check(arrays, self._n_features)
+        if self._recent is not None:
+            oldest = int(take(arrays, "level_oldest", np.int64, (1,))[0])
+            check_ring(take(arrays, "level_recent", np.float64, (-1,)), oldest)
+
+    def load(self, arrays: Arrays, first_seq: int, next_seq: int) -> None:
+        """Take over a state, of a stream whose samples have these numbers."""
+        self._n_seen, self._newest = next_seq - first_seq, next_seq - 1
+        for part in (self.threshold, self.ordinary, self.incidents, self._settling, self._stillness):
+            part.load(arrays)
+        if self._recent is not None:
+            self._recent.load(arrays["level_recent"], int(arrays["level_oldest"][0]))
+
+
+def _bounded(difference: float) -> float:
+    """Scores saturate at the largest double, on either side."""
+    return min(max(difference, -float_info.max), float_info.max)
+
+
+def _raised(threshold: float, level: float) -> float:
+    """A threshold above the level as a score, a few roundings higher: who equals it above the level passes here too."""
+    slack = ROUNDINGS * abs(threshold) + ROUNDINGS * abs(level)
+    return _bounded(threshold + level + slack)
