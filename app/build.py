@@ -1,6 +1,8 @@
-"""What computes here: another build of it may round a score differently."""
+"""What computes here: another build of it may round a score, or decide, differently."""
 
 from importlib.metadata import PackageNotFoundError, version
+
+from core import SNAPSHOT_VERSION
 
 
 def installed_version() -> str:
@@ -11,4 +13,4 @@ def installed_version() -> str:
         return "unknown"
 
 
-BUILD = "/".join((installed_version(), version("numpy"), version("scipy")))
+BUILD = "/".join((installed_version(), version("numpy"), version("scipy"), f"engine {SNAPSHOT_VERSION}"))

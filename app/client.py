@@ -35,6 +35,7 @@ class Explanation(msgspec.Struct, frozen=True):
 class Observed(msgspec.Struct, frozen=True):
     """Answer to a batch of samples: columns with one entry for each sample, None if a value is unknown.
 
+    incident and event are there if the samples were learned: the seq that opened the incident, and what happened to it.
     explanation has entries for the flagged samples, if it was requested.
     """
 
@@ -42,10 +43,13 @@ class Observed(msgspec.Struct, frozen=True):
     threshold: list[float | None]
     is_anomaly: list[bool]
     ready: list[bool]
+    severity: list[float | None]
     samples_needed: int = 0
     stream: str = ""
     seq: list[int] | None = None
     ids: list[str | None] | None = None
+    incident: list[int | None] | None = None
+    event: list[str | None] | None = None
     explanation: list[Explanation | None] | None = None
 
 
@@ -57,6 +61,7 @@ class Feedback(msgspec.Struct, frozen=True):
     outcome: list[str]
     retracted: list[bool | None]
     outcomes: dict[str, int]
+    accepted: list[int]
     threshold_before: float | None
     threshold_after: float | None
     oldest_seq: int

@@ -22,6 +22,7 @@ from core.config import MAX_FEATURES, DetectorConfig, Feature
 from core.config.schema import AFFINE_SCHEMA, FEATURE_SCHEMA, config_schema
 from core.decision.incidents import INCIDENT_EVENTS
 from core.detector import Detector
+from core.engine.state import VERSION as SNAPSHOT_VERSION
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, ItanError, NotReady, shown
 from core.feedback.costs import Costs
 from core.kinds import KINDS
@@ -37,6 +38,7 @@ __all__ = [
     "INCIDENT_EVENTS",
     "KINDS",
     "MAX_FEATURES",
+    "SNAPSHOT_VERSION",
     "Costs",
     "Detector",
     "DetectorConfig",

@@ -135,6 +135,10 @@ class Detector:
         """
         return sample_path.score(self.state, X)
 
+    def severity(self, score: FloatArray) -> FloatArray:
+        """-log10 of the chance that an ordinary sample scores as high as these (n,), once the warm-up is over."""
+        return self.state.rule.severities(score)
+
     def log_density(self, X: Any) -> FloatArray:
         """Give log p(x) (n,) of samples X (n, m): minus the score. Raises what score raises."""
         return -self.score(X)

@@ -104,8 +104,8 @@ def written(update: Update, *, values: bool) -> bytes:
             known = columns(update.rows, values=values) | {"thinned": update.is_downsampled}
             return event("samples", known, update.position)
         case NewLabels():
-            labels = {"seq": update.seq, "label": update.label, "threshold": update.threshold}
-            return event("labels", labels, update.position)
+            told = {"seq": update.seq, "label": update.label, "accepted": update.accepted}
+            return event("labels", told | {"threshold": update.threshold}, update.position)
         case NewModel():
             return event("model", {"n_seen": update.n_seen, "n_nodes": update.n_nodes, "levels": update.n_levels})
         case NewLog():
@@ -127,7 +127,7 @@ QUERY: Parameters = {
     "after": (POSITION, "the log position to continue from, unless the header Last-Event-ID gives one"),
     "values": ({"type": "boolean", "default": False}, "true: samples with the values of their features"),
 }
-SENT = 'id: 17-0\n\nevent: labels\nid: 18-0\ndata: {"seq":[17],"label":[true],"threshold":9.1}\n\n'
+SENT = 'id: 17-0\n\nevent: labels\nid: 18-0\ndata: {"seq":[17],"label":[true],"accepted":[],"threshold":9.1}\n\n'
 
 ROUTES = [
     Route(

@@ -121,6 +121,7 @@ def columns(stream: str, labels: list[LabelRequest], labelled: FeedbackResult, *
         "outcome": labelled.outcome,
         "retracted": labelled.retracted,
         "outcomes": labelled.outcomes,
+        "accepted": labelled.accepted,
         "threshold_before": labelled.threshold_before,
         "threshold_after": labelled.threshold_after,
         "oldest_seq": labelled.oldest_seq,

@@ -5,6 +5,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.api.incidents import incident_events, incident_ids
 from app.api.observe import named
 from app.api.queries import InvalidQuery, flag_in, read_query, read_seq, seq_in, whole, whole_in
 from app.api.routing import JSON, Answer, Operation, Parameters, Route, answer, ref
@@ -73,9 +74,10 @@ def columns(rows: Columns | None, *, values: bool) -> dict[str, Any]:
     """Give samples in columns, or also their values, a row a sample."""
     said: dict[str, Any] = {
         name: [] if rows is None else getattr(rows, name).tolist()
-        for name in ("seq", "id", "time", "score", "threshold", "is_anomaly", "label")
+        for name in ("seq", "id", "time", "score", "threshold", "is_anomaly", "severity", "incident", "event", "label")
     }
     said["id"] = [client_id or None for client_id in said["id"]]
+    said["incident"], said["event"] = incident_ids(said["incident"]), incident_events(said["event"])
     said["label"] = [LABELS[label] for label in said["label"]]
     if values:
         said["values"] = [] if rows is None else rows.x.tolist()

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from app.api.admission import permitted_samples
 from app.api.bodies.reading import media_type, read_body
 from app.api.bodies.samples import read_batch
+from app.api.incidents import incident_events, incident_ids
 from app.api.queries import STREAM, flag_in, read_query, stream_in
 from app.api.routing import BYTES, JSON, NDJSON, Operation, Route, ref
 from app.api.routing import Answer as Answered
@@ -81,9 +82,12 @@ def encode(stream: str, answer: Answer, ids: tuple[str, ...], *, learn: bool) ->
             threshold=answer.threshold.tolist(),
             is_anomaly=answer.is_anomaly.tolist(),
             ready=answer.ready.tolist(),
+            severity=answer.severity.tolist(),
             samples_needed=answer.samples_needed,
             ids=[client_id or None for client_id in ids] if ids else None,
             seq=answer.seq.tolist() if learn else UNSET,
+            incident=incident_ids(answer.incident.tolist()) if learn else UNSET,
+            event=incident_events(answer.event.tolist()) if learn else UNSET,
             explanation=explanations(answer),
             explanation_note=UNSET if answer.explained is None else CONTRIBUTIONS_NOTE,
             as_of_seq=UNSET if learn else answer.as_of_seq,

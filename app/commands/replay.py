@@ -63,7 +63,9 @@ def replay(
     ] = False,
     store: Annotated[str | None, typer.Option(help="Store of the --local service.", show_default="thrown away")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    scores: Annotated[Path | None, typer.Option(help="Write seq, score, threshold, flag, label as CSV.")] = None,
+    scores: Annotated[
+        Path | None, typer.Option(help="Write seq, score, threshold, severity, flag, incident, label as CSV.")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw scores, threshold, flags and labels (PNG).")] = None,
 ) -> None:
     """Send a labelled file to a stream, the labels late, and report the results.
@@ -136,10 +138,11 @@ def _progress(total: int | None) -> Iterator[Callable[[int], object]]:
 
 
 def _write_scores(outcome: "Outcome", path: Path) -> None:
-    columns = (outcome.seq, outcome.score, outcome.threshold, map(int, outcome.flag), outcome.label)
+    said = (outcome.seq, outcome.score, outcome.threshold, outcome.severity)
+    columns = (*said, map(int, outcome.flag), outcome.incident, outcome.label)
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["seq", "score", "threshold", "flag", "label"])
+        writer.writerow(["seq", "score", "threshold", "severity", "flag", "incident", "label"])
         # csv writes a float by repr, which reads back as the same float
         writer.writerows(
             (*cells, None if label is None else int(label)) for *cells, label in zip(*columns, strict=True)

@@ -7,6 +7,7 @@ from app.metrics.known import (
     CELLS,
     CLOSINGS,
     CONNECTION_CLOSINGS,
+    INCIDENT_EVENTS,
     LABEL_OUTCOMES,
     LEASE_CHANGES,
     LIMITS,
@@ -16,6 +17,7 @@ from app.metrics.known import (
     SAMPLE_OUTCOMES,
     STATUS_CLASSES,
     STORE_ERRORS,
+    TRUTHS,
     WRITE_REFUSALS,
 )
 from app.metrics.metrics import Metrics
@@ -33,6 +35,7 @@ __all__ = [
     "CONNECTION_CLOSINGS",
     "CONTENT_TYPE",
     "EVERYTHING",
+    "INCIDENT_EVENTS",
     "LABEL_OUTCOMES",
     "LEASE_CHANGES",
     "LIMITS",
@@ -43,6 +46,7 @@ __all__ = [
     "SAMPLE_OUTCOMES",
     "STATUS_CLASSES",
     "STORE_ERRORS",
+    "TRUTHS",
     "WRITE_REFUSALS",
     "Counter",
     "Metrics",

@@ -1,6 +1,6 @@
 """The figures of one stream, kept up to date as it changes, so that a scrape of thousands only reads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,12 +33,14 @@ class RunningMean:
 class StreamFigures:
     """The figures of a stream; None is unknown.
 
+    expected_flag_rates are shares of all samples, by the truth about them.
+    incident is the id of the open one, 0 if there is none; incidents counts those opened so far.
     log_loss is the mean of the recent scores, and usual_log_loss follows it within the hour: the rise between them
     tells whether the model still fits.
     """
 
     stream: str
-    expected_flag_rate: float
+    expected_flag_rates: Mapping[str, float]
     samples: int = 0
     samples_needed: int = 0
     is_warming_up: bool = False
@@ -46,6 +48,8 @@ class StreamFigures:
     splits: int = 0
     threshold: float | None = None
     score: float | None = None
+    incident: int = 0
+    incidents: int = 0
     log_loss: float | None = None
     usual_log_loss: float | None = None
     log_loss_rise: float | None = None
@@ -55,12 +59,14 @@ class StreamFigures:
     snapshot_bytes: int = 0
     log_samples: int = 0
     unsaved_events: int = 0
+    expected_flag_rate: float = field(init=False)
     flag_rate: float = field(init=False)
     _flags: RunningMean = field(init=False)
     _recent_scores: RunningMean = field(init=False)
     _log_loss_as_of: float = 0.0
 
     def __post_init__(self) -> None:
+        self.expected_flag_rate = sum(self.expected_flag_rates.values())
         self.flag_rate = self.expected_flag_rate
         self._flags = RunningMean(RECENT_FLAGS, self.expected_flag_rate, TRUSTED)
         self._recent_scores = RunningMean(RECENT_SCORES)
@@ -79,6 +85,11 @@ class StreamFigures:
         self._recent_scores.add(max(-FAR_NATS, min(total / n, FAR_NATS)), n)
         if self._recent_scores.n == RECENT_SCORES:
             self._take_log_loss(self._recent_scores.mean, now)
+
+    @property
+    def is_in_incident(self) -> bool:
+        """Tell whether an incident is open."""
+        return self.incident > 0
 
     def take_costs(self, costs: Costs) -> None:
         """Set the costs of the decisions on labelled samples."""

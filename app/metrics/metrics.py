@@ -1,6 +1,6 @@
 """The metrics of one app: what it counts, what it measures, and what each scrape reads of its streams."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import sub
 from typing import Final
 
@@ -12,6 +12,7 @@ from app.metrics.known import (
     CLOSINGS,
     CONNECTION_CLOSINGS,
     DELETIONS,
+    INCIDENT_EVENTS,
     LABEL_OUTCOMES,
     LEASE_CHANGES,
     MISMATCHES,
@@ -20,6 +21,7 @@ from app.metrics.known import (
     SAMPLE_OUTCOMES,
     STATUS_CLASSES,
     STORE_ERRORS,
+    TRUTHS,
     WRITE_REFUSALS,
 )
 from app.metrics.refusals import RefusalsCollector
@@ -74,10 +76,10 @@ class Metrics:
         text = "samples in accepted requests, by what was done with them"
         self.samples = self._by("samples", text, "outcome", SAMPLE_OUTCOMES)
         self.flags = self._counter("flags", "samples found anomalous when they were observed")
-        self.expected_flags = self._counter(
-            "expected_flags",
-            "flags that the expected_anomaly_rate of the streams leads to expect of the samples with a score",
-        )
+        text = "flags to expect by the configs of the streams: of normal samples, and of anomalies if all are found"
+        self.expected_flags = self._by("expected_flags", text, "truth", TRUTHS)
+        text = "incidents that were opened, closed, or accepted as the new normal"
+        self.incidents = self._by("incidents", text, "event", INCIDENT_EVENTS)
         text = "scores of observed samples, in nats, in the units of each stream"
         self.scores = Distribution("itan_score_nats", text, SCORE_NATS, self.registry)
         text = "score minus threshold of observed samples: a sample above 0 is flagged, the higher the surer"
@@ -106,7 +108,8 @@ class Metrics:
         self.snapshot_due = self._gauge("snapshot_due_seconds", "age at which a change should be in a snapshot")
         self.replay_mismatches = self._by(
             "replay_mismatches",
-            "replayed samples whose score or threshold differs from the log, by whether another version logged them",
+            "replayed samples that differ from the log in score, threshold, severity or incident, by whether another "
+            "version logged them",
             "reason",
             MISMATCHES,
         )
@@ -193,12 +196,13 @@ class Metrics:
         self._latencies[key[0]].observe(seconds)
 
     def note_scores(
-        self, scores: Sequence[float], thresholds: Sequence[float], flags: int, expected_flag_rate: float
+        self, scores: Sequence[float], thresholds: Sequence[float], flags: int, expected: Mapping[str, float]
     ) -> None:
-        """Count samples that got a score and met a threshold."""
+        """Count samples that got a score and met a threshold; expected are rates of flags by truth."""
         self.scores.add(scores)
         self.surprises.add(map(sub, scores, thresholds))
-        self.expected_flags.inc(expected_flag_rate * len(scores))
+        for truth, rate in expected.items():
+            self.expected_flags[truth].inc(rate * len(scores))
         if flags:
             self.flags.inc(flags)
 

@@ -36,17 +36,25 @@ class Outcome:
     score: list[float | None] = field(default_factory=list)
     threshold: list[float | None] = field(default_factory=list)
     flag: list[bool] = field(default_factory=list)
+    severity: list[float | None] = field(default_factory=list)
+    incident: list[int | None] = field(default_factory=list)
     label: list[bool | None] = field(default_factory=list)
     label_outcomes: Counter[str] = field(default_factory=Counter)
+    incident_events: Counter[str] = field(default_factory=Counter)
     stopped: bool = False
 
     def add(self, observed: Observed, labels: Sequence[bool | None]) -> None:
         """Append the answers to one batch."""
         assert observed.seq is not None
+        assert observed.incident is not None
+        assert observed.event is not None
         self.seq += observed.seq
         self.score += observed.score
         self.threshold += observed.threshold
         self.flag += observed.is_anomaly
+        self.severity += observed.severity
+        self.incident += observed.incident
+        self.incident_events.update(filter(None, observed.event))
         self.label += labels
 
 
@@ -144,6 +152,7 @@ class Feed:
             some = labels[start : start + MOST_LABELS_AT_ONCE]
             answer = self._client.feedback(self._plan.stream, [{"seq": x.seq, "anomaly": x.anomaly} for x in some])
             self.outcome.label_outcomes.update(answer.outcome)
+            self.outcome.incident_events["accepted"] += len(answer.accepted)
 
 
 def _ids(rows: Sequence[Row]) -> list[str | None] | None:

@@ -1,5 +1,6 @@
 """The results of a replay: how well the scores rank, what the decisions cost, how fast it was."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,7 +13,10 @@ from app.replay.ranking import average_precision, best_fixed_threshold, ranking_
 
 @dataclass(frozen=True)
 class Report:
-    """Figures of one replay; ranking and costs cover the samples that have a score and a label in the file."""
+    """Figures of one replay; ranking and costs cover the samples that have a score and a label in the file.
+
+    longest_incident is in samples, from the one that opened it to the one that ended it.
+    """
 
     stream: str
     features: list[str] | None
@@ -30,6 +34,9 @@ class Report:
     true_alarms: int
     false_alarms: int
     misses: int
+    incidents: int
+    longest_incident: int
+    accepted_incidents: int
     cost_false_negative: float
     cost_false_positive: float
     cost: float
@@ -73,6 +80,9 @@ def make_report(outcome: Outcome, seconds: float, stream: Mapping[str, Any]) -> 
         true_alarms=int((flag & anomalous).sum()),
         false_alarms=false_alarms,
         misses=misses,
+        incidents=outcome.incident_events["opened"],
+        longest_incident=max(Counter(filter(None, outcome.incident)).values(), default=0),
+        accepted_incidents=outcome.incident_events["accepted"],
         cost_false_negative=cost_miss,
         cost_false_positive=cost_false_alarm,
         cost=cost_miss * misses + cost_false_alarm * false_alarms,
@@ -98,11 +108,19 @@ def format_report(report: Report) -> str:
         "average precision": _number(report.average_precision),
         "flags": f"{report.flags}: {report.true_alarms} true alarms, {report.false_alarms} false alarms",
         "misses": f"{report.misses}",
+        "incidents": _incidents(report),
         "cost": f"{report.cost:g} (miss {report.cost_false_negative:g}, false alarm {report.cost_false_positive:g})",
         "best fixed threshold": f"{_number(report.best_fixed_threshold)}, would have cost {report.best_fixed_cost:g}",
         "threshold at the end": _number(report.threshold),
     }
     return "\n".join(f"{name:<21} {value}" for name, value in lines.items())
+
+
+def _incidents(report: Report) -> str:
+    if not report.longest_incident:
+        return "0"
+    accepted = f", {report.accepted_incidents} accepted as the new normal" if report.accepted_incidents else ""
+    return f"{report.incidents}, the longest of {report.longest_incident} samples{accepted}"
 
 
 def _number(value: float | None) -> str:

@@ -20,6 +20,8 @@ from core.errors import InvalidConfig
 
 DIAGONAL_ABOVE: Final = 64
 """With more features the default family is diagonal. Chosen by hand: a full covariance has m (m + 1) / 2 numbers."""
+FALSE_SHARE: Final = 0.1
+"""Of the expected anomalies so many false alarms are wanted where both errors cost the same. Chosen by hand."""
 _FROM_PROFILE: Final[Any] = None
 
 
@@ -70,6 +72,12 @@ class DetectorConfig:
     def kinds(self) -> tuple[str, ...]:
         """The kind of each feature; gaussian if only their number is given."""
         return ("gaussian",) * self.n_features if self.features is None else tuple(f.kind for f in self.features)
+
+    @property
+    def false_alarm_rate(self) -> float:
+        """The share of ordinary samples that may be flagged as long as no label says otherwise, of eq. (31)."""
+        costs = self.cost_false_negative / self.cost_false_positive
+        return min(0.5, FALSE_SHARE * self.expected_anomaly_rate * costs)
 
     def __post_init__(self) -> None:
         """Validate what was given, then fill in the profile."""

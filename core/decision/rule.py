@@ -102,6 +102,13 @@ class DecisionRule:
         self._stillness.allow(lasting[allowed:], ~decided.is_anomaly[allowed:])
         return decided
 
+    def severities(self, scores: FloatArray) -> FloatArray:
+        """How rare scores (n,) are if they come next, each (n,); nothing takes note of them."""
+        if self._recent is not None and not self._recent.ring:
+            return np.full(len(scores), np.nan)
+        level = 0.0 if self._recent is None else self._recent.median
+        return np.array([self.ordinary.severity(_bounded(score - level)) for score in scores.tolist()], float)
+
     def _flag(self, decided: Decisions, i: int, above: float, time: float, lasting: IntArray) -> None:
         """Sample i, whose values have stood so long (m,), is flagged."""
         self.incidents.expire(time)

@@ -72,6 +72,18 @@ class Records:
         return column
 
     @property
+    def severity(self) -> FloatArray:
+        """-log10 of the chance that an ordinary sample scores as high, (n,), NaN before ready."""
+        column: FloatArray = self.rows["severity"]
+        return column
+
+    @property
+    def event(self) -> NDArray[np.int8]:
+        """What happened to the incident of each sample, (n,): places in INCIDENT_EVENTS."""
+        column: NDArray[np.int8] = self.rows["event"]
+        return column
+
+    @property
     def incident(self) -> IntArray:
         """The seq of the sample that opened the incident of each, (n,); 0 for none."""
         column: IntArray = self.rows["incident"]

@@ -1,20 +1,18 @@
 """The threshold that would have cost least on the labelled scores."""
 
 from sys import float_info
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.config import DetectorConfig
+from core.config.config import FALSE_SHARE
 from core.snapshot import Arrays, take
 from core.threshold.base import Threshold
 from core.threshold.cuts import cost_of_cuts, cuts_between
 from core.threshold.labelled_scores import LabelledScores
 from core.threshold.ordinary_scores import OrdinaryScores
-
-FALSE_SHARE: Final = 0.1
-"""Of the expected anomalies so many false alarms are wanted where both errors cost the same. Chosen by hand."""
 
 
 class HindsightThreshold(Threshold):
@@ -29,7 +27,7 @@ class HindsightThreshold(Threshold):
     def __init__(self, config: DetectorConfig) -> None:
         self.cost_anomalous, self.cost_normal = config.cost_false_negative, config.cost_false_positive
         self.rate, self.labels_trusted = FALSE_SHARE * config.expected_anomaly_rate, config.labels_trusted
-        self.chance = min(0.5, self.rate * self.cost_anomalous / self.cost_normal)
+        self.chance = config.false_alarm_rate
         self.labelled = LabelledScores()
         self.value = float_info.max
 

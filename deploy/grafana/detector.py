@@ -53,11 +53,19 @@ def add_overview(dashboard: Dashboard) -> None:
         number("Flags", "Samples found anomalous, a second.", "ops", rate("itan_flags_total"), []),
         number(
             "Flags to expected",
-            "Flags of the last hour, as a multiple of what the streams' expected_anomaly_rate says. Labels move it.",
+            "Flags of the last hour, as a multiple of the anomalies and false alarms that the streams' configs expect. "
+            "Labels move it.",
             "short",
             "sum(increase(itan_flags_total[1h])) / sum(increase(itan_expected_flags_total[1h]))",
-            [(0.1, "green"), (3, "orange"), (10, "red")],
+            [(0.01, "green"), (3, "orange"), (10, "red")],
             low="orange",
+        ),
+        number(
+            "Open incidents",
+            "Runs of flagged samples that have not ended yet, over all streams.",
+            "short",
+            "sum(itan_open_incidents)",
+            [],
         ),
         number(
             "False alarms",
@@ -82,7 +90,6 @@ def add_overview(dashboard: Dashboard) -> None:
             "sum(itan_cost) - sum(itan_best_fixed_cost)",
             [],
         ),
-        number("Warming up", "Streams that have no scores yet.", "short", "sum(itan_warming_up_streams)", []),
         number(
             "Replay mismatches",
             "Streams whose replay gave other scores than the log holds, until somebody accepts that.",
@@ -95,15 +102,25 @@ def add_overview(dashboard: Dashboard) -> None:
 
 def add_decisions(dashboard: Dashboard) -> None:
     """Add what is flagged, and how surely."""
+    expected_false = rate('itan_expected_flags_total{truth="normal"}')
     add(
         dashboard,
         "Decisions",
         chart(
             "Flagged share",
-            "Share of the samples with a score that was flagged, and the share that the configs expect.",
+            "Flagged share of the samples with a score; what the configs expect, and the false alarms among it.",
             "percentunit",
             (f"{rate('itan_flags_total')} / {rate('itan_surprise_nats_count')}", "flagged"),
             (f"{rate('itan_expected_flags_total')} / {rate('itan_surprise_nats_count')}", "expected"),
+            (f"{expected_false} / {rate('itan_surprise_nats_count')}", "expected false alarms"),
+            width=6,
+        ),
+        chart(
+            "Incidents",
+            "Opened, closed, or accepted as the new normal, by a label or because they lasted, a second.",
+            "ops",
+            ("sum by (event) (rate(itan_incidents_total[$__rate_interval]))", "{{event}}"),
+            width=6,
         ),
         chart(
             "Most flagged streams",
@@ -111,12 +128,14 @@ def add_decisions(dashboard: Dashboard) -> None:
             "percentunit",
             ("topk(10, max by (stream) (itan_stream_flag_rate))", "{{stream}}"),
             links=[DashboardLink("Show this stream").url(TO_STREAM)],
+            width=6,
         ),
         chart(
             "Samples by outcome",
             "learned: scored and learned. repeated: known ids, answered again. scored: with learn=false.",
             "ops",
             ("sum by (outcome) (rate(itan_samples_total[$__rate_interval]))", "{{outcome}}"),
+            width=6,
         ),
         buckets("Surprise", "Score minus threshold, in nats: what lies above 0 is flagged.", "itan_surprise_nats"),
         buckets("Scores", "-log p, in nats of each stream's own units.", "itan_score_nats"),
@@ -210,10 +229,18 @@ def add_stream(dashboard: Dashboard) -> None:
         "Stream $stream",
         chart(
             "Flag rate",
-            "Flagged share of about the last 1000 samples, and the expected_anomaly_rate of the config.",
+            "Flagged share of about the last 1000 samples, and the share that the config expects.",
             "percentunit",
             (of_stream("flag_rate"), "flagged"),
             (of_stream("expected_flag_rate"), "expected"),
+            width=6,
+        ),
+        chart(
+            "Incidents",
+            "1 while one is open.",
+            "short",
+            (of_stream("open_incidents"), "open"),
+            width=6,
         ),
         chart(
             "Score and threshold",
@@ -221,6 +248,7 @@ def add_stream(dashboard: Dashboard) -> None:
             "short",
             (of_stream("score_nats"), "score"),
             (of_stream("threshold_nats"), "threshold"),
+            width=6,
         ),
         chart(
             "Log-loss",
@@ -228,6 +256,7 @@ def add_stream(dashboard: Dashboard) -> None:
             "short",
             (of_stream("log_loss_nats"), "recent"),
             (of_stream("usual_log_loss_nats"), "usual"),
+            width=6,
         ),
         chart(
             "Labelled samples",

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,11 @@ def test_the_report_agrees_with_the_scores_and_the_service(service: str, table: 
     assert found["misses"] == sum(row["flag"] == "0" and row["label"] == "1" for row in judged)
     assert found["false_alarms"] == sum(row["flag"] == "1" and row["label"] == "0" for row in judged)
     assert found["cost"] == found["misses"] + found["false_alarms"] >= found["best_fixed_cost"]
+    incidents = Counter(row["incident"] for row in rows if row["incident"])
+    assert found["incidents"] == len(incidents) > 0
+    assert found["longest_incident"] == max(incidents.values())
+    assert all(row["incident"] for row in rows if row["flag"] == "1")
+    assert [bool(row["severity"]) for row in rows] == [bool(row["score"]) for row in rows]
     assert found["ranking_auc"] > 0.95
     assert all((float(r["score"]) > float(r["threshold"])) == (r["flag"] == "1") for r in judged)
     with Client(service) as client:
@@ -131,7 +137,7 @@ def test_ids_go_along_and_make_a_repeat_harmless(service: str, table: Path) -> N
 
 def test_people_get_lines(service: str, table: Path) -> None:
     lines = dict(line.split(maxsplit=1) for line in replay(*options(table, "lines", service)).stdout.splitlines())
-    assert {"ranking", "average", "flags", "misses", "cost", "best", "threshold"} <= set(lines)
+    assert {"ranking", "average", "incidents", "flags", "misses", "cost", "best", "threshold"} <= set(lines)
 
 
 def test_the_plot_is_a_picture(service: str, table: Path, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ class Recorder:
         self.n_seen += len(samples)
         self.events.append(("samples", list(timestamps)))
         n = len(samples)
-        return Observed([1.0] * n, [2.0] * n, [number % 7 == 0 for number in seq], [True] * n, seq=seq)
+        return Observed([1.0] * n, [2.0] * n, [number % 7 == 0 for number in seq], [True] * n, [0.0] * n, seq=seq)
 
     def feedback(self, stream: str, labels: Any) -> Feedback | None:
         self.events.append(("labels", [label["seq"] for label in labels]))
@@ -55,7 +55,7 @@ class InProcess:
         self.records += [told.records[[i]] for i in range(len(samples))]
         self.flagged += told.is_anomaly.tolist()
         n = len(samples)
-        return Observed([], [], told.is_anomaly.tolist(), [True] * n, seq=told.records.seq.tolist())
+        return Observed([], [], told.is_anomaly.tolist(), [True] * n, [0.0] * n, seq=told.records.seq.tolist())
 
     def feedback(self, stream: str, labels: Any) -> None:
         known = [self.records[label["seq"] - 1] for label in labels]

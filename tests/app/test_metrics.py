@@ -6,6 +6,7 @@ from app.metrics import (
     CELLS,
     CLOSINGS,
     CONNECTION_CLOSINGS,
+    INCIDENT_EVENTS,
     LABEL_OUTCOMES,
     LEASE_CHANGES,
     MISMATCHES,
@@ -13,16 +14,19 @@ from app.metrics import (
     SAMPLE_OUTCOMES,
     STATUS_CLASSES,
     STORE_ERRORS,
+    TRUTHS,
     WRITE_REFUSALS,
 )
 from app.storage import Cause, Entry, Position, StoreUnavailable, open_store
 from app.storage.memory import MemoryStore
 from app.streams.changes.feedback import OUTCOMES
+from core import DetectorConfig
 from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
 from tests.servers import RedisServer, find_valkey
 
-LINES = 1_200
-SERIES_OF_A_STREAM = 14  # before it is ready; nothing of its scores is known then
+RATE = DetectorConfig(n_features=2).false_alarm_rate
+LINES = 1_300
+SERIES_OF_A_STREAM = 16  # before it is ready; nothing of its scores is known then
 
 
 async def lines_of(service):
@@ -46,13 +50,17 @@ async def test_everything_is_there_at_zero_from_the_start(service):
         assert await service.metric("itan_replay_mismatches_total", reason=reason) == 0
     for cell in CELLS:
         assert await service.metric("itan_confusion_total", cell=cell) == 0
+    for event in INCIDENT_EVENTS:
+        assert await service.metric("itan_incidents_total", event=event) == 0
+    for truth in TRUTHS:
+        assert await service.metric("itan_expected_flags_total", truth=truth) == 0
     for reason in CLOSINGS:
         assert await service.metric("itan_streams_closed_total", reason=reason) == 0
     for reason in CONNECTION_CLOSINGS:
         assert await service.metric("itan_connections_closed_total", reason=reason) == 0
     for change in LEASE_CHANGES:
         assert await service.metric("itan_lease_changes_total", change=change) == 0
-    counters = ("flags_total", "expected_flags_total", "splits_total", "retractions_total", "store_setbacks_total")
+    counters = ("flags_total", "splits_total", "retractions_total", "store_setbacks_total")
     counters += ("snapshot_failures_total", "store_retries_total", "score_nats_count", "surprise_nats_count")
     for name in (*counters, "connections", "open_streams", "hidden_streams", "cost", "unsaved_events"):
         assert await service.metric(f"itan_{name}") == 0
@@ -169,7 +177,15 @@ async def test_scores_and_surprises_are_counted_by_how_high_they_are(service):
     assert await service.metric("itan_score_nats_bucket", le="5.0") == sum(score <= 5 for score, _ in pairs)
     assert await service.metric("itan_surprise_nats_bucket", le="0.0") == 868 - flags
     assert await service.metric("itan_flags_total") == flags > 0
-    assert await service.metric("itan_expected_flags_total") == pytest.approx(8.68)
+    assert await service.metric("itan_expected_flags_total", truth="anomalous") == pytest.approx(8.68)
+    assert await service.metric("itan_expected_flags_total", truth="normal") == pytest.approx(RATE * (868 - 8.68))
+
+
+async def test_false_alarms_that_cost_less_are_expected_more_often():
+    async with Service() as service:
+        await service.accepted("PUT", "/streams/s", json={"n_features": 2, "cost_false_positive": 0.1})
+        await service.observe(blobs(132))
+        assert await service.metric("itan_expected_flags_total", truth="normal") == pytest.approx(10 * RATE * 99)
 
 
 async def test_splits_and_retractions_are_counted_as_they_happen(service):

@@ -26,11 +26,13 @@ class Recorder:
         seq = list(range(self.n_seen + 1, self.n_seen + len(samples) + 1))
         self.n_seen = seq[-1]
         n = len(samples)
-        return Observed(score=[0.5] * n, threshold=[1.0] * n, is_anomaly=[False] * n, ready=[True] * n, seq=seq)
+        said = {"score": [0.5] * n, "threshold": [1.0] * n, "severity": [0.3] * n, "is_anomaly": [False] * n}
+        incidents = {"incident": [None] * n, "event": [None] * n}
+        return Observed(**said, ready=[True] * n, seq=seq, **incidents)
 
     def feedback(self, stream: str, labels: Sequence[Mapping[str, Any]]) -> SimpleNamespace:
         self.events.append(("labels", [label["seq"] - self.base for label in labels]))
-        return SimpleNamespace(outcome=["applied"] * len(labels))
+        return SimpleNamespace(outcome=["applied"] * len(labels), accepted=[])
 
 
 def rows(n: int, labelled: Sequence[int] | None = None) -> list[Row]:

@@ -19,11 +19,9 @@ async def shown(service):
 
 
 def flagged(rate, n=200):
-    """Samples of one feature, of which a share lies far off."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 1))
-    far = np.arange(64, n)[: int(rate * n)]
-    X[far] = 1e4 * (1 + rng.random((len(far), 1)))
+    """Samples of one feature, the last share of them from a sensor that is stuck far off."""
+    X = np.random.default_rng(0).normal(size=(n, 1))
+    X[n - int(rate * n) :] = 50.0
     return X
 
 

@@ -20,7 +20,7 @@ COUNTED_NOTHING = {"labels": 0, "true_alarms": 0, "false_alarms": 0, "misses": 0
 @pytest.fixture
 def shown(service: ServiceProcess, client: Client, visit: Visit, request: pytest.FixtureRequest) -> StreamPage:
     """Give the page of a stream that has flagged some samples."""
-    client.observe(stream_of(request), clusters(600, odd_share=0.05))
+    client.observe(stream_of(request), clusters(600, odd_share=0.03))
     page = StreamPage(visit(address(service.url, stream_of(request))))
     page.settle()
     return page
@@ -83,7 +83,7 @@ def test_undo_takes_the_labels_back_one_by_one(shown: StreamPage, client: Client
 
 def test_the_whole_review_goes_by_keyboard(service: ServiceProcess, client: Client, visit: Visit) -> None:
     stream = "0.first.of.the.list"
-    client.observe(stream, clusters(600, odd_share=0.05))
+    client.observe(stream, clusters(600, odd_share=0.03))
     page = visit(service.url)
     expect(page.get_by_role("link", name=stream)).to_be_visible()
     while page.get_by_role("link", name=stream).evaluate("link => link !== document.activeElement"):

@@ -21,7 +21,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess
     folder = tmp_path_factory.mktemp("guarded")
     with ServiceProcess(f"sqlite:///{folder}/itan.db", folder, api_keys=KEYS) as service:
         with Client(service.url, key="all-may") as client:
-            client.observe("s", clusters(500, odd_share=0.05))
+            client.observe("s", clusters(500, odd_share=0.03))
         yield service
 
 

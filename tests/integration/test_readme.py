@@ -49,7 +49,9 @@ def test_the_examples_run_in_order(tmp_path: Path) -> None:
     first = json.loads(answers[1])
     assert first["score"] == pytest.approx(FIRST_ANSWER["score"], abs=0.05)
     assert first["threshold"] == pytest.approx(FIRST_ANSWER["threshold"], abs=0.05)
-    assert first | {"score": 0, "threshold": 0} == FIRST_ANSWER | {"score": 0, "threshold": 0}
+    assert first["severity"] == pytest.approx(FIRST_ANSWER["severity"], abs=0.05)
+    rounded = {"score": 0, "threshold": 0, "severity": 0}
+    assert first | rounded == FIRST_ANSWER | rounded
     assert json.loads(answers[2]) == ANSWER
     assert json.loads(answers[3])["outcomes"]["applied"] == 2
     assert json.loads(answers[4])["samples_needed"] == 30

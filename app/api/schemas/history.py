@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from app.api.schemas.samples import Explanation
-from app.api.schemas.types import ArraySample, AsOfSeq, NamedSample
+from app.api.schemas.types import ArraySample, AsOfSeq, EventOf, IncidentOf, NamedSample, Severity
 
 
 class Columns(msgspec.Struct, omit_defaults=True):
@@ -22,6 +22,9 @@ class Columns(msgspec.Struct, omit_defaults=True):
     score: list[float | None]
     threshold: list[float | None]
     is_anomaly: list[bool]
+    severity: list[Severity]
+    incident: list[IncidentOf]
+    event: list[EventOf]
     label: list[bool | None]
 
 
@@ -49,6 +52,9 @@ class Logged(msgspec.Struct):
     score: float | None
     threshold: float | None
     is_anomaly: bool
+    severity: Severity
+    incident: IncidentOf
+    event: EventOf
     label: bool | None
     values: NamedSample
 

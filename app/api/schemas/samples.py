@@ -5,7 +5,18 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from app.api.schemas.types import ArraySample, AsOfSeq, ClientId, Moment, NamedSample, SampleRows, Seq
+from app.api.schemas.types import (
+    ArraySample,
+    AsOfSeq,
+    ClientId,
+    EventOf,
+    IncidentOf,
+    Moment,
+    NamedSample,
+    SampleRows,
+    Seq,
+    Severity,
+)
 
 
 class ObserveBody(msgspec.Struct, forbid_unknown_fields=True):
@@ -47,9 +58,12 @@ class ObserveAnswer(msgspec.Struct, omit_defaults=True):
     threshold: list[float | None]
     is_anomaly: list[bool]
     ready: list[bool]
+    severity: list[Severity]
     samples_needed: Annotated[int, Meta(description="samples until the stream is ready")]
     ids: list[str | None] | None
     seq: list[int] | UnsetType = UNSET
+    incident: list[IncidentOf] | UnsetType = UNSET
+    event: list[EventOf] | UnsetType = UNSET
     explanation: list[Explanation | None] | UnsetType = UNSET
     explanation_note: Annotated[str, Meta(description="how to read contributions")] | UnsetType = UNSET
     as_of_seq: AsOfSeq | UnsetType = UNSET
@@ -105,6 +119,7 @@ class FeedbackAnswer(Costs, kw_only=True):
     ]
     retracted: Annotated[list[bool | None], Meta(description="whether this label removed the sample from the model")]
     outcomes: Annotated[dict[str, int], Meta(description="how many samples had each outcome")]
+    accepted: Annotated[list[int], Meta(description="incidents that a normal label of one of their samples ended")]
     threshold_before: float | None
     threshold_after: float | None
     oldest_seq: Annotated[int, Meta(description="the oldest sample that can still be labelled")]

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from app.api.schemas.samples import Costs
 from app.api.schemas.types import AsOfSeq
-from app.streams.open.incidents import Mismatches, Rebuilt
+from app.streams.open.integrity import Mismatches, Rebuilt
 from app.streams.views.overview import Overview
 
 
@@ -36,6 +36,8 @@ class StreamDescription(msgspec.Struct):
     ready: bool
     samples_needed: int
     threshold: float | None
+    incident: Annotated[int | None, Meta(description="the incident that is open now, by the seq of its first sample")]
+    incidents: Annotated[int, Meta(description="incidents opened so far")]
     costs: Costs
     replay_mismatches: Mismatches
     rebuilt: Annotated[Rebuilt | None, Meta(description="how it was rebuilt, until somebody accepts it")]

@@ -10,17 +10,25 @@ from app.streams.batches.samples import Rows
 from app.streams.log.explanations import Explained
 from core import Records
 
+COLUMNS = ("seq", "score", "threshold", "is_anomaly", "ready", "severity", "incident", "event")
+
 
 @dataclass(slots=True)
 class Answer:
-    """What is said of each sample, in columns; explained is None unless the request asked for explanations."""
+    """What is said of each sample, in columns; explained is None unless the request asked for explanations.
+
+    incident is the id of the one that a sample belongs to, 0 for none; event counts in core.INCIDENT_EVENTS.
+    """
 
     seq: npt.NDArray[np.int64]
     score: npt.NDArray[np.float64]
     threshold: npt.NDArray[np.float64]
     is_anomaly: npt.NDArray[np.bool_]
     ready: npt.NDArray[np.bool_]
-    samples_needed: int
+    severity: npt.NDArray[np.float64]
+    incident: npt.NDArray[np.int64]
+    event: npt.NDArray[np.int8]
+    samples_needed: int = 0
     explained: list[Explained | None] | None = None
     features: Sequence[str] = ()
     as_of_seq: int = 0
@@ -28,14 +36,14 @@ class Answer:
     @classmethod
     def blank(cls, n: int) -> "Answer":
         """Give columns for n samples without scores."""
-        nothing = np.full(n, np.nan)
-        return cls(np.zeros(n, np.int64), nothing, nothing.copy(), np.zeros(n, np.bool_), np.zeros(n, np.bool_), 0)
+        seq, score, threshold, severity = np.zeros(n, np.int64), *np.full((3, n), np.nan)
+        decided = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+        return cls(seq, score, threshold, *decided, severity, np.zeros(n, np.int64), np.zeros(n, np.int8))
 
     @classmethod
     def of(cls, records: Records) -> "Answer":
         """Give the columns of records."""
-        columns = (records.seq, records.score, records.threshold, records.is_anomaly, records.ready)
-        return cls(*columns, samples_needed=0)
+        return cls(*(getattr(records, name) for name in COLUMNS))
 
     @classmethod
     def merged(cls, known: Mapping[int, Records], new: Rows, learned: Records | None) -> "Answer":
@@ -49,5 +57,5 @@ class Answer:
 
     def _put(self, rows: Rows, records: Records) -> None:
         """Fill in the records of these rows."""
-        self.seq[rows], self.score[rows], self.threshold[rows] = records.seq, records.score, records.threshold
-        self.is_anomaly[rows], self.ready[rows] = records.is_anomaly, records.ready
+        for name in COLUMNS:
+            getattr(self, name)[rows] = getattr(records, name)

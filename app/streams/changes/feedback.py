@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.storage import Entry, Position
+from app.streams.changes.incidents import count_dismissed
 from app.streams.changes.metrics import count_labelled
 from app.streams.log.events import Label, label_body
 from app.streams.open.session import Session
@@ -27,12 +28,13 @@ class LabelRequest:
 
 @dataclass(slots=True)
 class FeedbackResult:
-    """The outcome of each label, and the state of the stream after them."""
+    """The outcome of each label, the incidents that they ended, and the state of the stream after them."""
 
     seq: list[int | None]
     outcome: list[str]
     retracted: list[bool | None]
     outcomes: dict[str, int]
+    accepted: list[int]
     threshold_before: float
     threshold_after: float
     oldest_seq: int
@@ -41,7 +43,7 @@ class FeedbackResult:
 
 @dataclass(slots=True)
 class Targets:
-    """The samples that labels are for, by key: a seq, or an unknown id.
+    """The samples that labels are for, by key: a seq, or an unknown id; and the incidents that the labels ended.
 
     Samples below oldest_seq have expired.
     """
@@ -50,6 +52,7 @@ class Targets:
     oldest_seq: int
     outcome: dict[int | str, str] = field(default_factory=dict)
     retracted: dict[int | str, bool] = field(default_factory=dict)
+    accepted: list[int] = field(default_factory=list)
 
     def undecided(self) -> list[int]:
         """Give the seqs that have no outcome yet, in the order they first appear."""
@@ -108,11 +111,12 @@ def contradicted(keys: Sequence[int | str], labels: Sequence[LabelRequest]) -> s
 
 @dataclass(frozen=True, slots=True)
 class LabelChange:
-    """Records before and after labels were applied to them."""
+    """Records before and after labels were applied to them, and the incidents that the labels ended."""
 
     before: Records
     labels: list[Label]
     after: Records
+    accepted: list[int]
     threshold_before: float
     is_new: bool
 
@@ -129,8 +133,9 @@ async def give_labels(
     result = await feedback_slices(detector, before, labels)
     targets.outcome.update(zip(seqs, result.outcome, strict=True))
     targets.retracted.update(zip(seqs, result.retracted.tolist(), strict=True))
+    targets.accepted += result.accepted
     is_new = any(outcome != "duplicate" for outcome in result.outcome)
-    return LabelChange(before, labels, result.records, result.threshold_before, is_new)
+    return LabelChange(before, labels, result.records, result.accepted, result.threshold_before, is_new)
 
 
 async def apply(
@@ -152,13 +157,14 @@ async def apply(
     for outcome, count in labelled.outcomes.items():
         session.metrics.labels[outcome].inc(count)
     if change is not None and change.is_new:
+        count_dismissed(session, change.accepted)
         count_labelled(session, state, targets.outcome, targets.retracted, change.after)
     return labelled
 
 
 def label_entry(head: Position, change: LabelChange, at: float) -> Entry:
     """Give the log entry of labels: it comes after the newest samples."""
-    return Entry(Position(head.seq, head.sub + 1), label_body(change.before, change.labels, at))
+    return Entry(Position(head.seq, head.sub + 1), label_body(change.before, change.labels, at, change.accepted))
 
 
 async def current_records(records: Records) -> dict[int, bytes]:
@@ -178,6 +184,7 @@ def summary(detector: Detector, threshold_before: float, targets: Targets) -> Fe
         outcome=[targets.outcome[key] for key in targets.keys],
         retracted=[targets.retracted.get(key) for key in targets.keys],
         outcomes={outcome: counts[outcome] for outcome in OUTCOMES},
+        accepted=targets.accepted,
         threshold_before=threshold_before,
         threshold_after=detector.threshold,
         oldest_seq=targets.oldest_seq,

@@ -20,7 +20,7 @@ def count_learned(session: Session, state: StreamState, learned: Records) -> Non
         # the warm-up comes first; lists, because most batches are a sample or two
         scores, thresholds = learned.score[-ready:].tolist(), learned.threshold[-ready:].tolist()
         flags = learned.is_anomaly.tolist().count(True)
-        metrics.note_scores(scores, thresholds, flags, figures.expected_flag_rate)
+        metrics.note_scores(scores, thresholds, flags, figures.expected_flag_rates)
         figures.take_scores(scores, thresholds, flags, now)
     count_splits(session, state)
 

@@ -13,6 +13,7 @@ from app.streams.batches.batch import Batch, NewRows
 from app.streams.batches.features import feature_names
 from app.streams.batches.samples import Samples
 from app.streams.batches.timestamps import Times, checked_times
+from app.streams.changes.incidents import count_observed
 from app.streams.changes.metrics import count_learned
 from app.streams.errors import UnknownStream
 from app.streams.log.events import batch_body
@@ -95,6 +96,7 @@ async def learn(session: Session, state: StreamState, new: NewRows, allowance: A
         explained = explained_in(observed)
         await log(session, state, records, new.ids, batch_body(records, times, session.clock.steady(), explained))
     state.note_times(times)
+    count_observed(session, state, records)
     count_learned(session, state, records)
     return Learned(records, explained)
 

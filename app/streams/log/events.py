@@ -32,12 +32,13 @@ class BatchEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="batch"):
 
 
 class LabelEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="labels"):
-    """Labels, and the records of their samples before the labels were applied."""
+    """Labels, the records of their samples before they were applied, and the incidents that they ended."""
 
     version: int
     at: float
     records: bytes
     labels: list[Label]
+    accepted: list[int] = []
 
 
 Event = BatchEvent | LabelEvent
@@ -60,9 +61,9 @@ def batch_body(
     return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps, dict(explained), BUILD))
 
 
-def label_body(records: Records, labels: Sequence[Label], at: float) -> bytes:
+def label_body(records: Records, labels: Sequence[Label], at: float, accepted: Sequence[int] = ()) -> bytes:
     """Write a label event."""
-    return _ENCODER.encode(LabelEvent(VERSION, at, records.to_bytes(), list(labels)))
+    return _ENCODER.encode(LabelEvent(VERSION, at, records.to_bytes(), list(labels), list(accepted)))
 
 
 def read_event(body: bytes) -> Event:

@@ -7,7 +7,7 @@ from app.storage import Position, StoreCorrupt
 from app.streams.errors import ReplayMismatch
 from app.streams.log.events import UnreadableEvent
 from app.streams.open.fingerprint import fingerprint
-from app.streams.open.incidents import Rebuilt
+from app.streams.open.integrity import Rebuilt
 from app.streams.open.recovery import recovery_points
 from app.streams.open.replay import Difference, replay
 from app.streams.open.state import StreamState

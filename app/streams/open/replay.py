@@ -38,6 +38,7 @@ class Difference:
             f"{len(logged)} replayed samples differ from the log, the first of them {logged.seq[0]}: "
             f"score {replayed.score[0]!s}, logged {logged.score[0]!s}; "
             f"threshold {replayed.threshold[0]!s}, logged {logged.threshold[0]!s}; "
+            f"incident {replayed.incident[0]!s}, logged {logged.incident[0]!s}; "
             f"logged by {self.build or 'an early version'}, this is {BUILD}"
         )
 
@@ -99,8 +100,14 @@ def times_of(records: Records) -> npt.NDArray[np.float64] | None:
 
 
 def agree(logged: Records, replayed: Records) -> npt.NDArray[np.bool_]:
-    """Tell which samples have equal scores and thresholds, within TOLERANCE."""
-    return close(logged.score, replayed.score) & close(logged.threshold, replayed.threshold)
+    """Tell which samples have the same incidents, and equal scores, thresholds and severities, within TOLERANCE.
+
+    Early versions logged no severity.
+    """
+    severity = np.isnan(logged.severity) | close(logged.severity, replayed.severity)
+    scores = close(logged.score, replayed.score) & close(logged.threshold, replayed.threshold) & severity
+    same: npt.NDArray[np.bool_] = scores & (logged.incident == replayed.incident) & (logged.event == replayed.event)
+    return same
 
 
 def close(logged: npt.NDArray[np.float64], replayed: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:

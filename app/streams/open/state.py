@@ -10,7 +10,7 @@ import numpy.typing as npt
 from app.metrics import StreamFigures
 from app.storage import START, Position, Snapshot
 from app.streams.log.horizon import Horizon
-from app.streams.open.incidents import Mismatches, Rebuilt
+from app.streams.open.integrity import Mismatches, Rebuilt
 from app.streams.open.memory import SESSION_BYTES, held_bytes
 from core import Detector, DetectorConfig, InvalidSnapshot, decode_snapshot, encode_snapshot
 
@@ -53,7 +53,7 @@ class StreamState:
     _measure_again_at: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.figures = StreamFigures("", self.detector.config.expected_anomaly_rate)
+        self.figures = StreamFigures("", expected_flag_rates(self.detector.config))
 
     def update_figures(self) -> None:
         """Update the figures that are cheap to read."""
@@ -61,6 +61,7 @@ class StreamState:
         figures.samples, figures.samples_needed = detector.n_seen, detector.samples_needed
         figures.is_warming_up = not detector.ready
         figures.nodes, figures.splits = detector.n_nodes, detector.n_splits
+        figures.incident, figures.incidents = detector.incident, detector.n_incidents
         figures.threshold = detector.threshold if detector.ready else None
         figures.log_samples = detector.next_seq - self.horizon.oldest_seq
         figures.unsaved_events = self.unsaved_events
@@ -102,6 +103,12 @@ class StreamState:
         state = cls(detector, position, horizon, header.newest_timestamp)
         state.replay_mismatches, state.rebuilt = header.replay_mismatches, header.rebuilt
         return state
+
+
+def expected_flag_rates(config: DetectorConfig) -> dict[str, float]:
+    """Give the shares of the samples that are flagged before labels: by mistake, and because they are anomalous."""
+    rate = config.expected_anomaly_rate
+    return {"normal": (1 - rate) * config.false_alarm_rate, "anomalous": rate}
 
 
 def after(position: Position) -> Position:

@@ -17,7 +17,8 @@ from app.streams.log.events import read_all_records, read_batch
 class Columns:
     """n samples with their scores; label is 1 (anomalous), -1 (normal) or 0 (none), id is "" if there is none.
 
-    time is in epoch seconds: the sample's timestamp, or its arrival if it came without one.
+    time is in epoch seconds: the sample's timestamp, or its arrival if it came without one. incident is 0 where there
+    is none; event is a place in core.INCIDENT_EVENTS.
     """
 
     seq: npt.NDArray[np.int64]
@@ -26,6 +27,9 @@ class Columns:
     score: npt.NDArray[np.float64]
     threshold: npt.NDArray[np.float64]
     is_anomaly: npt.NDArray[np.bool_]
+    severity: npt.NDArray[np.float64]
+    incident: npt.NDArray[np.int64]
+    event: npt.NDArray[np.int8]
     label: npt.NDArray[np.int8]
     x: Matrix
 
@@ -58,5 +62,6 @@ def batch_columns(entries: Sequence[Entry]) -> Columns:
     lengths = [entry.n_samples for entry in entries]
     ids = chain.from_iterable(entry.ids or repeat("", n) for entry, n in zip(entries, lengths, strict=True))
     time = np.where(np.isnan(records.time), np.repeat([event.at for event in events], lengths), records.time)
-    said = (records.score, records.threshold, records.is_anomaly)
+    decided = (records.score, records.threshold, records.is_anomaly)
+    said = (*decided, records.severity, records.incident, records.event)
     return Columns(records.seq, np.array(list(ids), object), time, *said, np.zeros(len(records), np.int8), records.x)

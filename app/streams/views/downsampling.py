@@ -12,7 +12,8 @@ class Downsampler:
     """Takes the samples first to last in parts, and keeps at most `points` of them.
 
     There is a bucket for every POINTS_PER_BUCKET points. Each bucket keeps its lowest and its highest score. Flagged
-    and labelled samples are kept too; if they are more than half of the points, each bucket keeps two of them.
+    and labelled samples are kept too, and those at which an incident opened or ended; if they are more than half of
+    the points, each bucket keeps two of them.
     """
 
     def __init__(self, first: int, last: int, points: int) -> None:
@@ -47,7 +48,7 @@ class Downsampler:
         bucket = (rows.seq - self._first) // self._width
         chosen = np.zeros(len(rows), np.bool_)
         chosen[extremes(bucket, rows.score)] = True
-        marked = np.flatnonzero(rows.is_anomaly | (rows.label != 0))
+        marked = np.flatnonzero(rows.is_anomaly | (rows.label != 0) | (rows.event != 0))
         if len(marked) > self._points // 2:
             self.marked_downsampled = True
             marked = marked[extremes(bucket[marked], rows.score[marked])]

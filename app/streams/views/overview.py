@@ -23,6 +23,8 @@ class Overview(msgspec.Struct):
     samples_needed: int | None = None
     threshold: float | None = None
     n_flagged: int | None = None
+    incident: int | None = None
+    incidents: int | None = None
     n_nodes: int | None = None
     labels: int | None = None
     true_alarms: int | None = None
@@ -62,6 +64,8 @@ def summary(stream: str, state: StreamState, newest_seq: int, time: float | None
         samples_needed=detector.samples_needed,
         threshold=detector.threshold,
         n_flagged=detector.n_flagged,
+        incident=detector.incident or None,
+        incidents=detector.n_incidents,
         n_nodes=detector.n_nodes,
         labels=costs.labels,
         true_alarms=costs.true_alarms,

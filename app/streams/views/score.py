@@ -40,6 +40,7 @@ async def score(session: Session, batch: Batch, allowance: Allowance = UNLIMITED
 def score_part(detector: Detector, X: Matrix, part: slice, answer: Answer) -> None:
     """Score some of the samples, and explain those that are flagged."""
     answer.score[part] = detector.score(X[part])
+    answer.severity[part] = detector.severity(answer.score[part])
     answer.is_anomaly[part] = answer.score[part] > answer.threshold[part]
     if answer.explained is not None:
         rows = part.start + np.flatnonzero(answer.is_anomaly[part])
@@ -73,6 +74,8 @@ async def describe(session: Session) -> dict[str, Any]:
         "ready": detector.ready,
         "samples_needed": detector.samples_needed,
         "threshold": detector.threshold,
+        "incident": detector.incident or None,
+        "incidents": detector.n_incidents,
         "costs": costs_of(detector),
         "replay_mismatches": state.replay_mismatches,
         "rebuilt": state.rebuilt,

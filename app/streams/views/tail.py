@@ -33,11 +33,12 @@ class NewSamples:
 
 @dataclass(frozen=True, slots=True)
 class NewLabels:
-    """Labels were applied or withdrawn; threshold is the one after them, None if it has moved on or is not known."""
+    """Labels were applied or withdrawn, and ended incidents; threshold is the one after them, None if not known."""
 
     position: Position
     seq: list[int]
     label: list[Label]
+    accepted: list[int]
     threshold: float | None
 
 
@@ -178,7 +179,8 @@ class Tail:
         state = self._registry.peek(self._stream)
         is_newest = state is not None and state.position == entry.position
         threshold = state.detector.threshold if state is not None and is_newest else None
-        return NewLabels(entry.position, read_records(event.records).seq.tolist(), event.labels, threshold)
+        seqs = read_records(event.records).seq.tolist()
+        return NewLabels(entry.position, seqs, event.labels, event.accepted, threshold)
 
     async def _changes(self) -> AsyncIterator[Update]:
         """Report what the log does not say; if another worker writes the stream, what its snapshot says."""

@@ -53,6 +53,8 @@ export interface StreamDescription {
   ready: boolean;
   samples_needed: number;
   threshold: number | null;
+  /** The incident that is open now, by its first sample. */
+  incident: number | null;
   costs: Costs;
 }
 
@@ -63,6 +65,7 @@ export interface Columns {
   score: (number | null)[];
   threshold: (number | null)[];
   is_anomaly: boolean[];
+  incident: (number | null)[];
   label: (boolean | null)[];
   values?: (number | null)[][];
 }
@@ -92,6 +95,8 @@ export interface Sample {
   score: number | null;
   threshold: number | null;
   is_anomaly: boolean;
+  severity: number | null;
+  incident: number | null;
   label: boolean | null;
   values: Named<number | null>;
   contributions: Named<number | null> | null;
@@ -133,6 +138,7 @@ export interface Grid {
 
 export interface FeedbackAnswer extends Costs {
   outcome: string[];
+  accepted: number[];
   threshold_before: number | null;
   threshold_after: number | null;
 }

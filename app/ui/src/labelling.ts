@@ -14,6 +14,7 @@ export interface Given {
 export interface Effect extends Given {
   isUndo: boolean;
   outcome: string;
+  ended: number[];
   thresholdBefore: number | null;
   thresholdAfter: number | null;
   falseAlarms: [number, number];
@@ -104,6 +105,7 @@ function effectOf(change: Given, isUndo: boolean, answer: FeedbackAnswer, before
     ...change,
     isUndo,
     outcome: answer.outcome[0] ?? "",
+    ended: answer.accepted,
     thresholdBefore: answer.threshold_before,
     thresholdAfter: answer.threshold_after,
     falseAlarms: [before.false_alarms, answer.false_alarms],

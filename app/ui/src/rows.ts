@@ -14,6 +14,7 @@ export interface Row {
   score: number | null;
   threshold: number | null;
   isAnomaly: boolean;
+  incident: number | null;
   label: Label;
 }
 
@@ -25,6 +26,7 @@ export function rowsOf(columns: Columns): Row[] {
     score: columns.score[i] ?? null,
     threshold: columns.threshold[i] ?? null,
     isAnomaly: columns.is_anomaly[i] ?? false,
+    incident: columns.incident[i] ?? null,
     label: columns.label[i] ?? null,
   }));
 }

@@ -25,6 +25,7 @@ export function SampleCard(props: Props): preact.JSX.Element {
   return (
     <Card title={`Sample ${count(sample.seq)}`} name="sample" caption={scored(sample)} tools={<button type="button" class="icon" aria-label="Close the sample" onClick={props.onClose}>×</button>}>
       <ErrorNote problem={problem} />
+      {sample.severity !== null && <p class="severity">{meaning(sample.severity)}{sample.incident !== null && ` Part of the incident that began with sample ${count(sample.incident)}.`}</p>}
       <p class="soft">{[sample.id, moment(sample.time)].filter(Boolean).join(" · ")}</p>
       <Contributions sample={sample} features={features} />
       {props.mayLabel && <Verdict label={sample.label} onLabel={props.onLabel} />}
@@ -34,7 +35,17 @@ export function SampleCard(props: Props): preact.JSX.Element {
 
 function scored({ score, threshold, is_anomaly: isAnomaly }: Sample): string {
   if (score === null) return "No score: the stream was warming up.";
-  return `Score ${number(score)}, ${isAnomaly ? "above" : "not above"} the threshold ${number(threshold)}: ${isAnomaly ? "flagged" : "not flagged"}.`;
+  return `Score ${number(score)} nats, ${isAnomaly ? "above" : "not above"} the threshold ${number(threshold)}: ${isAnomaly ? "flagged" : "not flagged"}.`;
+}
+
+const RARE = 2;
+
+/** What a severity says: a chance as far as it can be trusted, then only a rank. */
+function meaning(severity: number): string {
+  const told = `Severity ${severity.toFixed(1)}:`;
+  if (severity > RARE) return `${told} fewer than one ordinary sample in ${count(10 ** RARE)} scores as high; the larger, the graver.`;
+  const every = Math.round(10 ** severity);
+  return every < 2 ? `${told} most ordinary samples score as high.` : `${told} about one ordinary sample in ${count(every)} scores as high.`;
 }
 
 /** Value, expected value and contribution of each feature; those that made it unusual first. */

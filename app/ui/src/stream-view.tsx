@@ -5,6 +5,7 @@ import { Card, ErrorNote } from "./card";
 import { DensityCard } from "./density/card";
 import { count, number, percent } from "./format";
 import { useLoaded } from "./hooks";
+import { IncidentNote } from "./incident-note";
 import { useLabelling } from "./labelling";
 import { ReviewCard } from "./review/card";
 import { useQueue } from "./review/queue";
@@ -80,6 +81,10 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
       <Head stream={stream} description={description} state={state} nodes={model.data?.nodes.length ?? 0} />
       {!state.isConnected && <p class="banner" role="status">The service does not answer. The page continues by itself when it is back.</p>}
       <ErrorNote problem={state.problem} />
+      <IncidentNote
+        {...{ incident: description.incident, rows: state.tail, mayLabel, onSelect: setSelected }}
+        onNormal={(seq) => labelling.give(seq, false, null)}
+      />
       {!description.ready && <WarmUp description={description} />}
       <div class="columns">
         <ScoreCard {...{ stream, state, theme, selected, onSelect: setSelected }} />

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.storage import Position
-from core import Detector, DetectorConfig
+from core import INCIDENT_EVENTS, Detector, DetectorConfig
 from tests.app.harness import NOW, Service, blobs
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -17,12 +17,15 @@ async def test_the_answer_is_what_the_detector_says(service):
     X = blobs(300)
     answer = await service.observe(X)
     expected = Detector(DetectorConfig(n_features=2)).observe(X)
-    assert set(answer) == {"stream", "seq", "ids", "score", "threshold", "is_anomaly", "ready", "samples_needed"}
+    said = {"score", "threshold", "is_anomaly", "ready", "severity", "incident", "event"}
+    assert set(answer) == {"stream", "seq", "ids", "samples_needed", *said}
     assert answer["seq"] == list(range(1, 301))
     assert answer["ids"] is None
     assert answer["ready"] == expected.ready.tolist()
     assert answer["is_anomaly"] == expected.is_anomaly.tolist()
-    for name in ("score", "threshold"):
+    assert answer["incident"] == [seq or None for seq in expected.incident.tolist()]
+    assert answer["event"] == [INCIDENT_EVENTS[event] or None for event in expected.event.tolist()]
+    for name in ("score", "threshold", "severity"):
         column = np.array(answer[name], dtype=float)
         np.testing.assert_array_equal(column, getattr(expected, name))
 
@@ -85,7 +88,7 @@ async def test_null_and_binary_nan_mean_missing(service):
 
 
 async def test_scoring_only_keeps_nothing(service):
-    await service.observe(blobs(64))
+    await service.observe(blobs(200))
     before = await service.export()
     answer = await service.accepted(
         "POST", "/observe?stream=s&learn=false", json={"samples": [[0.0, 0.0], [5000.0, 0.0]], "ids": ["a", "b"]}

@@ -70,6 +70,7 @@ function Told({ effect }: { effect: Effect }): preact.JSX.Element {
   return (
     <>
       <span class="soft">Sample {count(effect.seq)}: {was}</span>
+      {effect.ended.map((incident) => <span key={incident} class="moved">ends incident <b>{count(incident)}</b></span>)}
       <span class="moved">threshold <b class="threshold-moved">{change(number(effect.thresholdBefore), number(effect.thresholdAfter))}</b></span>
       <span class="moved">false alarms <b class="false-alarms">{change(...effect.falseAlarms)}</b></span>
       <span class="moved">misses <b class="misses">{change(...effect.misses)}</b></span>

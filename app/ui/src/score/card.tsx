@@ -10,6 +10,7 @@ import type { StreamState } from "../stream-state";
 import type { Theme } from "../theme";
 import { ScoreChart } from "./chart";
 import { type Frame, frameOf } from "./frame";
+import { stretchesOf } from "./incidents";
 import { type Span, liveSpan, oldest, panned, zoomed } from "./span";
 
 interface Props {
@@ -148,6 +149,7 @@ function Legend(): preact.JSX.Element {
       <li><span class="mark line" />score</li>
       <li><span class="mark dash" />threshold (thick = now)</li>
       <li><span class="mark triangle" />flagged</li>
+      <li><span class="mark shade" />incident</li>
       <li><span class="mark square" />labelled anomalous</li>
       <li><span class="mark circle" />labelled normal</li>
     </ul>
@@ -160,7 +162,9 @@ function told(rows: Row[], span: Span, frame: Frame): string {
   if (last === undefined) return "No sample here yet.";
   const flagged = shown.filter((row) => row.isAnomaly).length;
   const above = frame.above > 0 ? ` ${plural(frame.above, "score")} above the frame, drawn at its top edge.` : "";
-  return `${toldOf(last)} Flagged here: ${count(flagged)} of ${plural(shown.length, "sample")} drawn.${above}`;
+  const incidents = stretchesOf(shown).length;
+  const within = incidents > 0 ? ` in ${plural(incidents, "incident")}` : "";
+  return `${toldOf(last)} Flagged here: ${count(flagged)} of ${plural(shown.length, "sample")} drawn${within}.${above}`;
 }
 
 function toldOf(row: Row): string {

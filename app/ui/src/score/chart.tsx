@@ -7,6 +7,7 @@ import type { Row } from "../rows";
 import { type Theme, colour } from "../theme";
 import type { Frame } from "./frame";
 import { type Gestures, listen } from "./gestures";
+import { shadeIncidents } from "./incidents";
 import { drawMarkers } from "./markers";
 import type { Span } from "./span";
 
@@ -68,6 +69,7 @@ function make(width: number, host: HTMLElement, newest: { readonly current: Prop
         { stroke: colour("threshold"), width: 1.5, dash: [6, 4], points: { show: false } },
       ],
       hooks: {
+        drawClear: [(it) => shadeIncidents(it, newest.current.rows)],
         draw: [(it) => drawMarkers(it, newest.current)],
         setCursor: [(it) => newest.current.onHover(newest.current.rows[it.cursor.idx ?? -1] ?? null)],
       },

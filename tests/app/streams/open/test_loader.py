@@ -36,10 +36,12 @@ def with_other(entry: Entry, column: str, change: float, build: str) -> Entry:
     return Entry(entry.position, msgspec.msgpack.encode(event), entry.first_seq, entry.ids)
 
 
-@pytest.mark.parametrize("column", ["score", "threshold"])
+@pytest.mark.parametrize(
+    ("column", "change"), [("score", 0.5), ("threshold", 0.5), ("severity", 0.5), ("incident", 7), ("event", 1)]
+)
 @pytest.mark.parametrize(("build", "reason"), [(BUILD, "other"), ("0.0.1/2.0/1.0", "version"), ("", "version")])
-async def test_a_mismatch_is_counted_and_shown_and_the_stream_goes_on(column, build, reason, caplog):
-    async with Service(await altered(column, 0.5, build)) as service:
+async def test_a_mismatch_is_counted_and_shown_and_the_stream_goes_on(column, change, build, reason, caplog):
+    async with Service(await altered(column, change, build)) as service:
         assert (await service.observe([[1.0, 1.0]]))["seq"] == [42]
         described = await service.accepted("GET", "/streams/s")
         found = {"version": 0, "other": 0, reason: 1, "first_seq": 41, "last_seq": 41, "since": NOW}
@@ -74,8 +76,10 @@ async def test_last_bits_are_no_mismatch():
 
 @pytest.mark.parametrize(("score", "factor", "expected"), [(0.2, 0.9, True), (0.2, 1.1, False), (50.0, 45.0, True)])
 def test_the_tolerance_is_relative_above_one(score, factor, expected):
-    logged = SimpleNamespace(score=np.array([score]), threshold=np.array([np.nan]))
-    replayed = SimpleNamespace(score=np.array([score + factor * TOLERANCE]), threshold=np.array([np.nan]))
+    same = {"threshold": np.array([np.nan]), "severity": np.array([np.nan])}
+    same |= {"incident": np.array([0]), "event": np.array([0])}
+    logged = SimpleNamespace(score=np.array([score]), **same)
+    replayed = SimpleNamespace(score=np.array([score + factor * TOLERANCE]), **same)
     assert agree(logged, replayed).tolist() == [expected]
 
 

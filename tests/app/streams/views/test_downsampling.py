@@ -14,7 +14,9 @@ def samples(first: int, scores: list[float], marked: set[int] = frozenset()) -> 
     seq = np.arange(first, first + n)
     flags = np.array([int(s) in marked for s in seq], bool)
     zeros = np.zeros(n)
-    return Columns(seq, np.array([""] * n, object), zeros, np.array(scores), zeros, flags, np.zeros(n, np.int8), zeros)
+    none = np.zeros(n, np.int8)
+    said = (np.array(scores), zeros, flags, zeros, np.zeros(n, np.int64), none)
+    return Columns(seq, np.array([""] * n, object), zeros, *said, none, zeros)
 
 
 def thinned(rows: Columns, points: int, cuts: list[int]) -> tuple[Columns, Downsampler]:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.storage import Position, StoreUnavailable
@@ -13,6 +14,7 @@ from app.storage.memory import MemoryStore
 from app.streams.errors import UnknownStream
 from app.streams.views.tail import MAX_ROWS, Deleted, Heartbeat, NewLabels, NewLog, NewModel, NewSamples, Tail, Update
 from tests.app.harness import DisturbedStore, Service, blobs, raising
+from tests.app.incidents import begin, broken
 
 PATIENCE = 20.0
 
@@ -135,7 +137,9 @@ async def test_many_samples_at_once_are_thinned_but_for_the_flagged(service: Ser
     await service.observe(blobs(50))
     async with aclosing(watch(service)) as news:
         await told(news, NewModel)
-        answer = await service.observe(blobs(5000, seed=3))
+        X = blobs(5000, seed=3)
+        X[500::500, 0] *= 10.0 ** np.arange(3, 12)
+        answer = await service.observe(X)
         samples = await told(news, NewSamples)
         while samples.position != Position(5050, 0):
             samples = await told(news, NewSamples)
@@ -144,6 +148,18 @@ async def test_many_samples_at_once_are_thinned_but_for_the_flagged(service: Ser
         flagged = [seq for seq, flag in zip(answer["seq"], answer["is_anomaly"], strict=True) if flag]
         assert 0 < len(flagged) < 1000
         assert samples.rows.seq[samples.rows.is_anomaly].tolist() == flagged
+
+
+async def test_a_label_that_ends_an_incident_is_told_with_it(service: Service) -> None:
+    await begin(service)
+    async with aclosing(watch(service)) as news:
+        await told(news, NewModel)
+        first = (await broken(service))["seq"][0]
+        samples = await told(news, NewSamples)
+        assert samples.rows.incident.tolist() == [first] * 12
+        await service.feedback({"seq": first, "anomaly": False})
+        labels = await told(news, NewLabels)
+        assert (labels.seq, labels.label, labels.accepted) == ([first], [False], [first])
 
 
 @pytest.mark.parametrize("how", ["reset", "import"])

@@ -1,4 +1,4 @@
-"""What happened to a stream, shown until an operator accepts it or the stream begins anew."""
+"""Where a stream is not what its log says, shown until an operator accepts it or the stream begins anew."""
 
 from collections.abc import Sequence
 
