@@ -54,6 +54,8 @@ class RedisServer(Restartable):
         while lines[-1] and self.ready not in lines[-1]:
             lines.append(self._process.stdout.readline())
         if not lines[-1]:
+            self._process.communicate()
+            self._process = None
             raise RuntimeError(b"".join(lines).decode())
         # Nobody reads on, and a full pipe would stop the server.
         self._reader = threading.Thread(target=self._process.stdout.read, daemon=True)
