@@ -50,7 +50,8 @@ MARKERS = {
     "browser": ["browser"],
     "contract/test_durability.py": ["servers", "crash"],
     "contract/test_redis_connections.py": ["servers"],
-    "contract/test_redis_line.py": ["servers"],
+    "contract/test_redis_dedicated.py": ["servers"],
+    "contract/test_redis_transport.py": ["servers"],
     "contract/test_store_redis.py": ["servers"],
     "deploy/test_compose.py": ["servers"],
     "deploy/test_prometheus_queries.py": ["servers"],
@@ -83,6 +84,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give each test the markers of its file, its folder and its parameters, and the time that they allow."""
+    if moved := [place for place in MARKERS if not (TESTS / place).exists()]:
+        raise pytest.UsageError(f"MARKERS names what is not there: {moved}")
     times_as_long = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     for item in items:
         for place in places(item.path):
