@@ -37,7 +37,7 @@ class OrdinaryScores:
 
     Above the score that the share TAIL exceeds, chances fall exponentially, by the largest of the scales that three
     pairs of quantiles show, eq. (31). Where scores came more or less often than that says, their number counts too,
-    eq. (32).
+    eq. (32). No chance falls faster than with LEAST_SCALE.
 
     >>> scores = OrdinaryScores()
     >>> for score in range(100):
@@ -117,7 +117,7 @@ class OrdinaryScores:
         while reached < n and self._ordered[n - 1 - reached] > value:
             reached += 1
             value = min(self._lowest(chance, reached), self._ordered[n - reached])
-        return value
+        return max(value, _finite(self.start + LEAST_SCALE * log(TAIL / chance)))
 
     def _lowest(self, chance: float, reached: int) -> float:
         """The score of this chance by eq. (32) if so many are as high."""
@@ -134,7 +134,8 @@ class OrdinaryScores:
             return -log10(max((n - bisect_right(self._ordered, score) + 0.5) / (n + 1), TAIL))
         beyond = _finite((score - self.start) / self.scale)
         expected, reached = n * TAIL * exp(-beyond), n - bisect_left(self._ordered, score)
-        return beyond / log(10.0) - log10(TAIL) + log10((1 + expected) / (1 + reached))
+        decades = beyond / log(10.0) + log10((1 + expected) / (1 + reached))
+        return min(decades, _finite((score - self.start) / LEAST_SCALE) / log(10.0)) - log10(TAIL)
 
     def chances(self, scores: FloatArray) -> FloatArray:
         """With what chance an ordinary score is as high as each of these (n,)."""
@@ -142,8 +143,9 @@ class OrdinaryScores:
         n = len(ordered)
         rank = (n - ordered.searchsorted(scores, "right") + 0.5) / (n + 1)
         with np.errstate(over="ignore", under="ignore"):
-            tail = TAIL * np.exp(-np.maximum(scores - self.start, 0.0) / self.scale)
-        tail *= (1 + n - ordered.searchsorted(scores, "left")) / (1 + n * tail)
+            above = np.maximum(scores - self.start, 0.0)
+            tail, least = TAIL * np.exp(-above / self.scale), TAIL * np.exp(-above / LEAST_SCALE)
+        tail = np.maximum(tail * (1 + n - ordered.searchsorted(scores, "left")) / (1 + n * tail), least)
         chance: FloatArray = np.where(scores > self.start, tail, np.maximum(rank, TAIL))
         return chance
 

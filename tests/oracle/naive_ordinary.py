@@ -65,7 +65,8 @@ class NaiveOrdinary:
         if score > self.start:
             reached = sum(1 for other in ordered if other >= score)
             tail = TAIL * exp(-(score - self.start) / self.scale)
-            return tail * (1 + reached) / (1 + len(ordered) * tail)
+            least = TAIL * exp(-(score - self.start) / LEAST_SCALE)
+            return max(tail * (1 + reached) / (1 + len(ordered) * tail), least)
         higher = sum(1 for other in ordered if other > score)
         return max(TAIL, (higher + 0.5) / (len(ordered) + 1))
 
@@ -79,7 +80,7 @@ class NaiveOrdinary:
         at = [self.lowest(chance, reached) for reached in range(len(ordered) + 1)]
         beyond = [score for score in (*at, *ordered) if score >= at[0]]
         fits = (s for s in sorted(beyond) if s >= at[sum(1 for other in ordered if other > s)])
-        return next(fits)
+        return max(next(fits), self.start + LEAST_SCALE * log(TAIL / chance))
 
     def lowest(self, chance: float, reached: int) -> float:
         """The score of this chance if so many others are as high: tail (1 + reached) / (1 + n tail) = chance."""
@@ -94,4 +95,5 @@ class NaiveOrdinary:
             return -log10(self.chance(score)) if self.all else 0.0
         beyond = (score - self.start) / self.scale
         reached, expected = sum(1 for other in self.kept() if other >= score), len(self.kept()) * TAIL * exp(-beyond)
-        return -log10(TAIL) + beyond / log(10) - log10((1 + reached) / (1 + expected))
+        decades = beyond / log(10) - log10((1 + reached) / (1 + expected))
+        return -log10(TAIL) + min(decades, (score - self.start) / LEAST_SCALE / log(10))
