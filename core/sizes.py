@@ -43,7 +43,7 @@ def sizes_of(config: DetectorConfig) -> Sizes:
     """Estimate a detector of this config when all its nodes are there and everything that is bounded is full.
 
     >>> sizes_of(DetectorConfig(n_features=3)).record_bytes
-    148
+    166
     """
     models = _models(config)
     snapshot = _snapshot_bytes(config, models)
