@@ -71,7 +71,7 @@ class Feedback(msgspec.Struct, frozen=True):
     misses: int
     true_passes: int
     cost: float
-    best_fixed_cost: float | None
+    best_fixed_cost: float
     best_fixed_threshold: float | None
     regret: float
     precision: float | None

@@ -8,7 +8,7 @@ views      the model for people: description, density grids, explanations
 feedback   what labels do beyond the threshold, and what decisions cost
 records    of each sample what a later label needs to know
 decision   what is flagged, how rare it is, and incidents
-threshold  from which score on samples are flagged (Alg. 3)
+threshold  from which score on samples are flagged (Alg. 3 is one of the rules)
 density    p(x), learned round by round
 growth     how the tree grows (Alg. 2)
 mixture    the nodes and their weights

@@ -2,13 +2,15 @@
 
 from typing import Final
 
+import core
+
 OTHER: Final = "other"
 STATUS_CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
 SAMPLE_OUTCOMES: Final = ("learned", "repeated", "scored")
 LABEL_OUTCOMES: Final = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
 OBSERVE_STEPS: Final = ("decode", "engine", "append", "encode")
 CELLS: Final = ("tp", "fp", "tn", "fn")
-INCIDENT_EVENTS: Final = ("opened", "closed", "accepted")
+INCIDENT_EVENTS: Final = core.INCIDENT_EVENTS[1:]
 MISMATCHES: Final = ("version", "other")
 STORE_ERRORS: Final = ("unavailable", "stale", "missing", "corrupt", "elsewhere", OTHER)
 TRUTHS: Final = ("normal", "anomalous")

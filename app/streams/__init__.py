@@ -1,6 +1,6 @@
 """Streams: their samples, logs and models.
 
-Each room imports only the ones below it:
+Each package imports only the ones below it:
 
 - changes: what changes a stream: samples, labels, creation, reset, import
 - views: what is read of a stream: scores, density, history, live updates

@@ -54,7 +54,7 @@ async def feedback_slices(detector: Detector, records: Records, labels: Sequence
         parts[0].threshold_before,
         parts[-1].threshold_after,
         [incident for part in parts for incident in part.accepted],
-        Records.concatenate([part.records for part in parts]),
+        Records.joined([part.records for part in parts], detector.config.n_features),
     )
 
 
@@ -72,5 +72,6 @@ def copy_of(detector: Detector) -> Detector:
 
 
 async def join_slices(records: list[Records]) -> Records:
-    """Concatenate many short records."""
-    return Records.concatenate([Records.concatenate(records[part]) async for part in slices(len(records))])
+    """Concatenate many short records; there is at least one."""
+    m = records[0].x.shape[1]
+    return Records.joined([Records.joined(records[part], m) async for part in slices(len(records))], m)

@@ -290,7 +290,7 @@ def _cost_of_rule(fields: dict[str, Any], scores: FloatArray, anomalous: Any, mi
             rule.label(t, score, 0.0, label)
             if decided.incident[0] and decided.incident[0] == rule.incidents.id:
                 rule.label_incident(flagged, label, 0)
-            rule.settle()
+            rule.follow_labels()
     return cost
 
 

@@ -75,7 +75,7 @@ class DetectorConfig:
 
     @property
     def false_alarm_rate(self) -> float:
-        """The share of ordinary samples that may be flagged as long as no label says otherwise, of eq. (31)."""
+        """The share of ordinary samples that may be flagged as long as no label says otherwise, eq. (33)."""
         costs = self.cost_false_negative / self.cost_false_positive
         return min(0.5, FALSE_SHARE * self.expected_anomaly_rate * costs)
 

@@ -15,16 +15,16 @@ NOTHING, OPENED, CLOSED, ACCEPTED = range(4)
 INCIDENT_EVENTS: Final = ("", "opened", "closed", "accepted")
 """What may happen to an incident at a sample, by its code."""
 MOVING: Final = 10
-"""A flagged sample in which no value stands still counts as so many of those where one does."""
+"""A flagged sample whose values all move counts as this many in which one stands still."""
 
 
 class Incidents:
     """The incident that is open, if any: id is the seq of the sample that opened it, else 0.
 
     It closes after close_samples samples in a row that are not flagged, or close_seconds after the last flagged one.
-    After accept_samples flagged samples it is accepted: what it shows is the new normal. One in which a value stands
-    still, longer than ever while ordinary, counts a tenth, for a broken thing shows the same for long; none counts
-    while one of its samples is labelled anomalous.
+    After accept_samples flagged samples it is accepted: what it shows is the new normal. A sample in which a value
+    stands still, longer than it ever did while ordinary, counts a tenth, for a broken thing shows the same for long.
+    While a sample of the incident is labelled anomalous, the incident is not accepted.
     """
 
     def __init__(self, config: DetectorConfig) -> None:
@@ -72,7 +72,7 @@ class Incidents:
         """How many samples have come since it opened, with both ends; 0 without an incident."""
         return newest - self.id + 1 if self.id else 0
 
-    def is_sample_of_it(self, *, still: bool) -> bool:
+    def counts_as_ordinary(self, *, still: bool) -> bool:
         """Whether the newest flagged sample counts as ordinary all the same: the 1st, 4th, 9th, ... that moves does.
 
         So an incident is not its own yardstick, and what comes back in each is learned in the end.

@@ -17,14 +17,17 @@ from core.decision.settling import Settling
 from core.decision.stillness import Stillness
 from core.snapshot import Arrays, take
 from core.threshold import Threshold, threshold_of
-from core.threshold.ordinary_scores import ENOUGH, OrdinaryScores
+from core.threshold.ordinary_scores import ENOUGH, OrdinaryScores, finite
 from core.threshold.recent_scores import RecentScores, check_ring
 
 ROUNDINGS: Final = 4 * float_info.epsilon
 
 
 class Decisions(NamedTuple):
-    """What was decided of n samples, each (n,). level: what the score was measured from; ordinary: what counts so."""
+    """What was decided of n samples, each (n,).
+
+    level is what the score was measured from; ordinary tells which samples count as ordinary.
+    """
 
     threshold: FloatArray
     severity: FloatArray
@@ -78,7 +81,7 @@ class DecisionRule:
             level = self._next_level(score)
             self._n_seen, self._newest = self._n_seen + 1, seq + i
             if level is not None:
-                self._count(_bounded(score - level))
+                self._count(finite(score - level))
 
     def decide(self, seq: int, X: FloatArray, scores: FloatArray, times: FloatArray) -> Decisions:
         """Decide samples (n, m), the first one number seq, one after the other."""
@@ -91,7 +94,7 @@ class DecisionRule:
             self._n_seen, self._newest = self._n_seen + 1, seq + i
             if level is None:
                 continue
-            above = _bounded(score - level)
+            above = finite(score - level)
             decided.severity[i], decided.level[i] = self.ordinary.severity(above), level
             if score > threshold:
                 self._stillness.allow(lasting[allowed:i], ~decided.is_anomaly[allowed:i])
@@ -107,7 +110,7 @@ class DecisionRule:
         if self._recent is not None and not self._recent.ring:
             return np.full(len(scores), np.nan)
         level = 0.0 if self._recent is None else self._recent.median
-        return np.array([self.ordinary.severity(_bounded(score - level)) for score in scores.tolist()], float)
+        return np.array([self.ordinary.severity(finite(score - level)) for score in scores.tolist()], float)
 
     def _flag(self, decided: Decisions, i: int, above: float, time: float, lasting: IntArray) -> None:
         """Sample i, whose values have stood so long (m,), is flagged."""
@@ -115,7 +118,7 @@ class DecisionRule:
         still = self._stillness.unusual(lasting, self.incidents.age(self._newest))
         event = self.incidents.flag(self._newest, above, time, still=still)
         decided.is_anomaly[i], decided.event[i], decided.incident[i] = True, event, self.incidents.id
-        decided.ordinary[i] = self.incidents.is_sample_of_it(still=still)
+        decided.ordinary[i] = self.incidents.counts_as_ordinary(still=still)
         if decided.ordinary[i]:
             self._count(above)
         if event == ACCEPTED:
@@ -152,12 +155,12 @@ class DecisionRule:
 
     def _restart(self, scores: list[float]) -> None:
         self._settling.end()
-        self.ordinary.restart(scores)
+        self.ordinary = OrdinaryScores.of(np.array(scores))
         self.threshold.follow(self.ordinary, self._n_seen, self._newest)
 
     def label(self, seq: int, score: float, level: float, label: int) -> None:
         """Learn that a sample, its score and level given, is anomalous (+1), normal (-1) or unknown again (0)."""
-        self.threshold.label(seq, _bounded(score - level), label)
+        self.threshold.label(seq, finite(score - level), label)
         self._stale = True
 
     def label_incident(self, flagged: bool, label: int, old: int) -> bool:
@@ -175,7 +178,7 @@ class DecisionRule:
             self.incidents.accept()
         return True
 
-    def settle(self) -> None:
+    def follow_labels(self) -> None:
         """Bring the threshold up to date with the labels; called before it is read."""
         if self._stale:
             self._stale = False
@@ -216,12 +219,7 @@ class DecisionRule:
             self._recent.load(arrays["level_recent"], int(arrays["level_oldest"][0]))
 
 
-def _bounded(difference: float) -> float:
-    """Scores saturate at the largest double, on either side."""
-    return min(max(difference, -float_info.max), float_info.max)
-
-
 def _raised(threshold: float, level: float) -> float:
     """A threshold above the level as a score, a few roundings higher: who equals it above the level passes here too."""
     slack = ROUNDINGS * abs(threshold) + ROUNDINGS * abs(level)
-    return _bounded(threshold + level + slack)
+    return finite(threshold + level + slack)

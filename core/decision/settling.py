@@ -1,6 +1,5 @@
 """The time after an incident was accepted, until there are scores enough of the new normal."""
 
-from sys import float_info
 from typing import Any, Final
 
 import numpy as np
@@ -8,11 +7,10 @@ from numpy.typing import NDArray
 
 from core.errors import InvalidSnapshot
 from core.snapshot import Arrays, take
-from core.threshold.ordinary_scores import ENOUGH, OrdinaryScores
+from core.threshold.ordinary_scores import ENOUGH, OrdinaryScores, finite
 
 ROOM: Final = 4.0
 """Scales of the ordinary tail above the highest score of an accepted incident that the threshold keeps at first."""
-MOST: Final = float_info.max
 CALM: Final = 8
 """So many samples in a row below the threshold say that the change is over."""
 
@@ -31,7 +29,7 @@ class Settling:
 
     def begin(self, peak: float, scores: list[float], ordinary: OrdinaryScores) -> None:
         """An incident with these last scores, the highest of all at peak, was accepted."""
-        self.floor = min(max(peak + ROOM * ordinary.scale, -MOST), MOST)
+        self.floor = finite(peak + ROOM * ordinary.scale)
         self._scores, self._calm = scores, 0
 
     def end(self) -> None:

@@ -5,6 +5,6 @@ sample_path  a sample: validate, scale, score, decide, learn
 label_path   a label that comes later: validate, then correct threshold, costs and densities
 learning     what both teach the densities
 
-A decision rule is a core.threshold.Threshold; the state makes the one that its config names (core.threshold.factory),
-the sample path asks it for the threshold of each score, and the label path tells it each label.
+The state holds a core.decision.rule.DecisionRule. The sample path asks it to decide each score, and the label path
+tells it each label. The rule holds the core.threshold.Threshold that the config names (core.threshold.factory).
 """

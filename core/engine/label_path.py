@@ -32,7 +32,7 @@ def feedback(state: DetectorState, records: Records, labels: Sequence[bool | Non
         accepted += _follow_incident(state, told[i], old)
         _keep_warm(state, told[i])
     if state.ready:
-        state.rule.settle()
+        state.rule.follow_labels()
     return Feedback(outcomes, retracted, before, state.next_threshold, accepted, told.compact())
 
 

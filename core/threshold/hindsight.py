@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import DetectorConfig
-from core.config.config import FALSE_SHARE
 from core.snapshot import Arrays, take
 from core.threshold.base import Threshold
 from core.threshold.cuts import cost_of_cuts, cuts_between
@@ -26,7 +25,6 @@ class HindsightThreshold(Threshold):
 
     def __init__(self, config: DetectorConfig) -> None:
         self.cost_anomalous, self.cost_normal = config.cost_false_negative, config.cost_false_positive
-        self.rate, self.labels_trusted = FALSE_SHARE * config.expected_anomaly_rate, config.labels_trusted
         self.chance = config.false_alarm_rate
         self.labelled = LabelledScores()
         self.value = float_info.max

@@ -6,7 +6,6 @@ One model for all that is decided: the threshold before labels, the prior of the
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterable
 from math import exp, log, log10
 from sys import float_info
 from typing import Any, Final
@@ -78,12 +77,6 @@ class OrdinaryScores:
         self._fit()
         return True
 
-    def restart(self, scores: Iterable[float]) -> None:
-        """Forget all, and begin again with these."""
-        self.__init__()  # type: ignore[misc]
-        for score in scores:
-            self.add(score)
-
     def _fit(self) -> None:
         """Scales of an exponential tail by pairs of quantiles, the largest of them: some anomalies hardly move it."""
         half, quarter, start, far = (self.quantile(tail) for tail in (0.5, 0.25, TAIL, TAIL / 4))
@@ -104,7 +97,7 @@ class OrdinaryScores:
         """The score that an ordinary one exceeds with this chance by the tail alone, eq. (31)."""
         if chance >= TAIL:
             return min(self.quantile(chance), self.start)
-        return _finite(self.start + self.scale * log(TAIL / chance))
+        return finite(self.start + self.scale * log(TAIL / chance))
 
     def threshold(self, chance: float) -> float:
         """The least score beyond which chances are below this one; the largest double while there are too few."""
@@ -117,7 +110,7 @@ class OrdinaryScores:
         while reached < n and self._ordered[n - 1 - reached] > value:
             reached += 1
             value = min(self._lowest(chance, reached), self._ordered[n - reached])
-        return max(value, _finite(self.start + LEAST_SCALE * log(TAIL / chance)))
+        return max(value, finite(self.start + LEAST_SCALE * log(TAIL / chance)))
 
     def _lowest(self, chance: float, reached: int) -> float:
         """The score of this chance by eq. (32) if so many are as high."""
@@ -132,10 +125,10 @@ class OrdinaryScores:
             return 0.0
         if score <= self.start:
             return -log10(max((n - bisect_right(self._ordered, score) + 0.5) / (n + 1), TAIL))
-        beyond = _finite((score - self.start) / self.scale)
+        beyond = finite((score - self.start) / self.scale)
         expected, reached = n * TAIL * exp(-beyond), n - bisect_left(self._ordered, score)
         decades = beyond / log(10.0) + log10((1 + expected) / (1 + reached))
-        return min(decades, _finite((score - self.start) / LEAST_SCALE) / log(10.0)) - log10(TAIL)
+        return min(decades, finite((score - self.start) / LEAST_SCALE) / log(10.0)) - log10(TAIL)
 
     def chances(self, scores: FloatArray) -> FloatArray:
         """With what chance an ordinary score is as high as each of these (n,)."""
@@ -189,5 +182,6 @@ def _is_due(n: int) -> bool:
     return n % step == 0
 
 
-def _finite(value: float) -> float:
+def finite(value: float) -> float:
+    """Hold a value between the largest doubles of either sign, where scores saturate."""
     return min(max(value, -float_info.max), float_info.max)

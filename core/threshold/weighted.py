@@ -6,6 +6,8 @@ from typing import Final
 import numpy as np
 
 from core.arrays import FloatArray
+from core.config import DetectorConfig
+from core.config.config import FALSE_SHARE
 from core.threshold.cuts import cost_of_cuts, cuts_between
 from core.threshold.hindsight import HindsightThreshold
 from core.threshold.ordinary_scores import OrdinaryScores
@@ -36,6 +38,10 @@ class WeightedThreshold(HindsightThreshold):
 
     It replaces Alg. 3, whose loss is not the real cost (measured in section 10 of docs/method.md).
     """
+
+    def __init__(self, config: DetectorConfig) -> None:
+        super().__init__(config)
+        self.rate, self.labels_trusted = FALSE_SHARE * config.expected_anomaly_rate, config.labels_trusted
 
     def _fit(self, ordinary: OrdinaryScores, n_seen: int, newest: int) -> float:
         score, step = self.labelled.steps(self.cost_anomalous, self.cost_normal)

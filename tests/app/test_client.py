@@ -8,7 +8,8 @@ import httpx2
 import numpy as np
 import pytest
 
-from app.client import ApiError, Client, ServiceUnreachable
+from app.api.schemas.samples import FeedbackAnswer, ObserveAnswer
+from app.client import ApiError, Client, Feedback, Observed, ServiceUnreachable
 
 OBSERVED = {
     "stream": "s",
@@ -40,7 +41,7 @@ LABELLED = {
     "misses": 1,
     "true_passes": 0,
     "cost": 1.0,
-    "best_fixed_cost": None,
+    "best_fixed_cost": 0.0,
     "best_fixed_threshold": None,
     "regret": 1.0,
     "precision": None,
@@ -50,6 +51,7 @@ LABELLED = {
     "recall_low": 0.25,
     "recall_high": 0.75,
 }
+LEFT_OUT = {"explanation_note", "as_of_seq"}
 BUSY = {"code": "store_unavailable", "detail": "the store is down", "status": 503}
 
 
@@ -236,3 +238,9 @@ def test_an_explanation_is_read_by_feature() -> None:
     assert observed.explanation[1] is not None
     assert observed.explanation[1].contributions == {"cpu": 9.5, "mem": None}
     assert observed.explanation[1].path == [0, 4]
+
+
+@pytest.mark.parametrize(("read", "answered"), [(Feedback, FeedbackAnswer), (Observed, ObserveAnswer)])
+def test_the_client_reads_every_field_of_an_answer(read, answered):
+    assert set(read.__struct_fields__) >= set(answered.__struct_fields__) - LEFT_OUT
+    assert set(read.__struct_fields__) <= set(answered.__struct_fields__)

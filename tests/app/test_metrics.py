@@ -19,7 +19,6 @@ from app.metrics import (
 )
 from app.storage import Cause, Entry, Position, StoreUnavailable, open_store
 from app.storage.memory import MemoryStore
-from app.streams.changes.feedback import OUTCOMES
 from core import DetectorConfig
 from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
 from tests.servers import RedisServer, find_valkey
@@ -34,7 +33,6 @@ async def lines_of(service):
 
 
 async def test_everything_is_there_at_zero_from_the_start(service):
-    assert LABEL_OUTCOMES == OUTCOMES
     assert tuple(Cause) == WRITE_REFUSALS
     for outcome in LABEL_OUTCOMES:
         assert await service.metric("itan_labels_total", outcome=outcome) == 0

@@ -295,7 +295,7 @@ def decide_in_step(config, anomalous, rng, labelled, far=2.0):
                 new = int(rng.choice([-1, -1, 0, 1])) if labelled < 0.1 else 1 if anomalous[i] else -1
                 tell(fast, naive, i + 1, scores[i], decided, i - start, int(known[i]), new)
                 known[i] = new
-        fast.settle()
+        fast.follow_labels()
         if told.any():
             naive.follow()
         close("threshold", rows.stop, fast.value, naive.value)

@@ -29,7 +29,11 @@ class Unheld:
 def first_repeated(pairs: list[tuple[str, Any]]) -> str | None:
     """Give the first name that occurs twice."""
     seen: set[str] = set()
-    return next((name for name, _ in pairs if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
+    for name, _ in pairs:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def read_tree(text: bytes) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.metrics import LABEL_OUTCOMES
 from app.storage import Entry, Position
 from app.streams.changes.incidents import count_dismissed
 from app.streams.changes.metrics import count_labelled
@@ -13,8 +14,6 @@ from app.streams.open.session import Session
 from app.streams.open.state import StreamState, costs_of
 from app.streams.slices import copy_of, feedback_slices, join_slices, slices
 from core import Detector, Records
-
-OUTCOMES = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +182,7 @@ def summary(detector: Detector, threshold_before: float, targets: Targets) -> Fe
         seq=[key if isinstance(key, int) else None for key in targets.keys],
         outcome=[targets.outcome[key] for key in targets.keys],
         retracted=[targets.retracted.get(key) for key in targets.keys],
-        outcomes={outcome: counts[outcome] for outcome in OUTCOMES},
+        outcomes={outcome: counts[outcome] for outcome in LABEL_OUTCOMES},
         accepted=targets.accepted,
         threshold_before=threshold_before,
         threshold_after=detector.threshold,

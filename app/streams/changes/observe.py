@@ -91,7 +91,7 @@ async def learn(session: Session, state: StreamState, new: NewRows, allowance: A
         began = perf_counter() - seconds
         if len(new.X) > FIRST_ROWS:
             observed += await observe_slices(state.detector, new.X[FIRST_ROWS:], rest, explain=new.explain)
-        records = Records.concatenate([out.records for out in observed]) if len(observed) > 1 else observed[0].records
+        records = Records.joined([out.records for out in observed], state.detector.config.n_features)
         session.metrics.observe_steps["engine"].observe(perf_counter() - began)
         explained = explained_in(observed)
         await log(session, state, records, new.ids, batch_body(records, times, session.clock.steady(), explained))

@@ -147,7 +147,7 @@ def add_differences(found: Diagnosis, differences: list[Difference]) -> None:
 
 
 def add_unaccepted(found: Diagnosis, newest: StreamState) -> None:
-    """Add the incidents that nobody has accepted yet."""
+    """Add the replay differences and the rebuild that nobody has accepted yet."""
     mismatches, rebuilt = newest.replay_mismatches, newest.rebuilt
     if mismatches:
         count = mismatches.version + mismatches.other

@@ -94,12 +94,12 @@ def with_new_log(state: StreamState, head: Position, rebuilt: Rebuilt) -> Stream
 async def accept(session: Session) -> None:
     """Accept what a replay or a repair has changed, so that it is no longer shown. The lock is held."""
     state = await session.state(is_strict=False)
-    incidents = state.replay_mismatches, state.rebuilt
-    if any(incidents):
+    unaccepted = state.replay_mismatches, state.rebuilt
+    if any(unaccepted):
         state.replay_mismatches, state.rebuilt = Mismatches(), None
         try:
             await session.store_snapshot(state, as_base=True)
         except BaseException:
-            state.replay_mismatches, state.rebuilt = incidents
+            state.replay_mismatches, state.rebuilt = unaccepted
             raise
     session.mark_readable()

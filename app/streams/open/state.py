@@ -33,7 +33,7 @@ class Header(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class StreamState:
-    """A detector and its position in the log, and the incidents that nobody has accepted yet.
+    """A detector and its position in the log, and what nobody has accepted yet: replay differences and a rebuild.
 
     snapshot_failure says why the state cannot be stored. first_snapshot is what a new stream is created with; None once
     the store knows the stream.

@@ -1,8 +1,8 @@
 import pytest
 
+from app.metrics import LABEL_OUTCOMES
 from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
-from app.streams.changes.feedback import OUTCOMES
 from core import Detector, DetectorConfig
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 
@@ -19,7 +19,7 @@ async def test_the_truth_moves_the_threshold_and_the_counts(observed):
     assert answer["seq"] == [flagged, 50]
     assert answer["id"] == [None, "i50"]
     assert answer["outcome"] == ["applied", "applied"]
-    assert answer["outcomes"] == dict.fromkeys(OUTCOMES, 0) | {"applied": 2}
+    assert answer["outcomes"] == dict.fromkeys(LABEL_OUTCOMES, 0) | {"applied": 2}
     assert answer["retracted"] == [False, True]
     assert (answer["false_alarms"], answer["misses"], answer["cost"], answer["labels"]) == (1, 1, 2.0, 2)
     assert answer["oldest_seq"] == 1
@@ -206,6 +206,6 @@ async def test_thousands_of_labels_in_one_call(service):
     await service.observe(blobs(3000))
     before = (await service.store.size("s")).log_entries
     answer = await service.feedback(*({"seq": seq, "anomaly": seq % 50 == 0} for seq in range(501, 3501)))
-    assert answer["outcomes"] == dict.fromkeys(OUTCOMES, 0) | {"applied": 2500, "unknown": 500}
+    assert answer["outcomes"] == dict.fromkeys(LABEL_OUTCOMES, 0) | {"applied": 2500, "unknown": 500}
     assert answer["labels"] == 2500
     assert (await service.store.size("s")).log_entries == before + 1

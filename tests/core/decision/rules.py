@@ -37,7 +37,7 @@ def rule_of(name: str, *, log_volume: float = 0.0, **fields) -> Rule:
 def labelled(rule: Rule, scores, label: int, *, first_seq: int = 1) -> Rule:
     for seq, score in enumerate(scores, first_seq):
         rule.label(seq, float(score), 0.0, label)
-    rule.settle()
+    rule.follow_labels()
     return rule
 
 

@@ -30,7 +30,7 @@ def test_relative_thresholds_follow_a_drift_that_others_flag_or_miss(name, drift
         levels = rule.pass_by(rising[:1000]).level
         for seq in range(500, 1000):
             rule.label(seq, float(rising[seq]), float(levels[seq]), 1 if anomalous[seq] else -1)
-        rule.settle()
+        rule.follow_labels()
         wrong.append((rule.pass_by(rising[1000:]).is_anomaly != anomalous[1000:]).sum())
     assert wrong[0] < 0.8 * wrong[1]
 
@@ -56,7 +56,7 @@ def test_relative_thresholds_are_finite_where_scores_are_the_largest_doubles(nam
         decided = rule.pass_by(np.array([score]))
         assert np.isfinite([decided.threshold, decided.severity, decided.level]).all()
         rule.label(seq, score, float(decided.level[0]), label)
-        rule.settle()
+        rule.follow_labels()
         assert isfinite(rule.value)
         assert all(np.isfinite(a).all() for n, a in rule.state().items() if n != "incident_time")
 
@@ -88,7 +88,7 @@ def test_a_late_label_counts_from_the_level_of_its_decision(name):
             rule.label(i, float(scores[i]), float(levels[i]), label)
         wrong.label(i, float(scores[i]), 500.0, label)
     for rule in (at_once, late, wrong):
-        rule.settle()
+        rule.follow_labels()
     assert at_once.value == late.value
     assert (late.value > SCORES + 500).mean() > 0.95
     assert late.value < 500 + np.median(SCORES) + 20
@@ -104,7 +104,7 @@ def test_relative_scores_that_equal_the_threshold_pass(name):
         rule.pass_by(np.full(50, low))
         for seq in range(60):
             rule.label(seq, top if seq % 2 else low, low, -1)
-        rule.settle()
+        rule.follow_labels()
         assert not top > rule.value
 
 

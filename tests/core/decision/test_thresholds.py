@@ -77,7 +77,7 @@ def test_separable_labels_are_separated(name):
     for i in range(100):
         rule.label(2 * i, float(SCORES[i]), 0.0, -1)
         rule.label(2 * i + 1, float(30 + SCORES[i]), 0.0, 1)
-    rule.settle()
+    rule.follow_labels()
     assert SCORES[:100].max() <= rule.value < 30
 
 
@@ -157,7 +157,7 @@ def test_finite_for_all_scores_labels_and_costs(name, steps, costs):
         assert isfinite(decided.threshold[0])
         assert isfinite(decided.severity[0])
         rule.label(seq % 7, score, 0.0, label)
-        rule.settle()
+        rule.follow_labels()
         assert isfinite(rule.value)
     twin = rule_of(name, cost_false_negative=costs[0], cost_false_positive=costs[1]).goes_on_from(rule)
     assert twin.value == rule.value
@@ -184,7 +184,7 @@ def test_known_anomalies_that_look_ordinary_lower_the_threshold():
         few.label(seq, float(score), 0.0, label)
         none.label(seq, float(min(score, ordered[500])), 0.0, -1)
     for rule in (few, none):
-        rule.settle()
+        rule.follow_labels()
     assert few.value < none.value
 
 
