@@ -163,6 +163,56 @@ async def test_a_file_that_is_changed_while_it_is_written_is_not_acknowledged(st
         await store.writer.run(write)
 
 
+@pytest.mark.parametrize("change", ["database removed", "-wal removed", "-wal emptied"])
+async def test_an_error_of_sqlite_that_a_change_of_the_files_explains_names_it(store, path, change):
+    harm, reason = CHANGES[change]
+
+    def write(connection: sqlite3.Connection) -> None:
+        harm(path)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    await append(store, 1)
+    with pytest.raises(StoreUnavailable, match=reason) as caught:
+        await store.writer.run(write)
+    assert caught.value.cause is Cause.REPLACED
+
+
+@pytest.mark.parametrize("error", [sqlite3.OperationalError, sqlite3.DatabaseError])
+async def test_a_read_that_fails_because_the_files_changed_says_so(store, path, monkeypatch, error):
+    harm, reason = CHANGES["-wal emptied"]
+
+    def fail(connection: sqlite3.Connection, **_: object) -> None:
+        harm(path)
+        raise error("cannot be read")
+
+    await append(store, 1)
+    monkeypatch.setattr("app.storage.sqlite.reads.find_ids", fail)
+    with pytest.raises(StoreUnavailable, match=reason) as caught:
+        await store.find_ids("s", ["a"])
+    assert caught.value.cause is Cause.REPLACED
+
+
+async def test_a_read_that_fails_for_another_reason_says_that(store, monkeypatch):
+    def fail(connection: sqlite3.Connection, **_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    await append(store, 1)
+    monkeypatch.setattr("app.storage.sqlite.reads.find_ids", fail)
+    with pytest.raises(StoreUnavailable, match="SQLite: disk I/O error"):
+        await store.find_ids("s", ["a"])
+    await append(store, 2)
+
+
+async def test_an_error_of_sqlite_alone_is_told_as_it_is(store):
+    def write(connection: sqlite3.Connection) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with pytest.raises(StoreUnavailable, match="SQLite: disk I/O error") as caught:
+        await store.writer.run(write)
+    assert caught.value.cause is Cause.FAILED
+    await append(store, 1)
+
+
 async def test_a_file_that_comes_back_is_used_again(store, path):
     path.rename(path.with_name("old.db"))
     with pytest.raises(StoreUnavailable):

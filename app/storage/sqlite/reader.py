@@ -14,7 +14,7 @@ from app.storage.log import Entry, Position, Snapshot
 from app.storage.pages import is_full, possible_seqs
 from app.storage.sqlite import reads, wal
 from app.storage.sqlite.schema import APPLICATION_ID, BASES, refuse_foreign
-from app.storage.sqlite.worker import SqliteWorker, cause_of
+from app.storage.sqlite.worker import Operation, SqliteWorker, T, cause_of
 
 # Look for this many samples at a time, so that other reads get their turn in between.
 SEQS_PER_STEP = 1_000
@@ -45,44 +45,48 @@ class SqliteReader:
 
     async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
         """Read the snapshot and the head."""
-        return await self._reader.run(partial(reads.load, stream=stream))
+        return await self._read(partial(reads.load, stream=stream))
 
     async def inspect(self, stream: str) -> Remains | None:
         """Read what is left of a stream."""
-        return await self._reader.run(partial(reads.inspect, stream=stream))
+        return await self._read(partial(reads.inspect, stream=stream))
 
     async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
         """Read a page of the log."""
-        return await self._reader.run(partial(reads.entries, stream=stream, after=after, limit=limit))
+        return await self._read(partial(reads.entries, stream=stream, after=after, limit=limit))
 
     async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
         """Read the batches that hold these samples."""
         remaining = iter(possible_seqs(seqs))
         found: dict[Position, Entry] = {}
         while not is_full(found.values()) and (part := list(islice(remaining, SEQS_PER_STEP))):
-            batches = await self._reader.run(partial(reads.entries_holding, stream=stream, seqs=part))
+            batches = await self._read(partial(reads.entries_holding, stream=stream, seqs=part))
             found.update((entry.position, entry) for entry in batches)
         return list(found.values())
 
     async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
         """Give the seqs of known ids."""
-        return await self._reader.run(partial(reads.find_ids, stream=stream, ids=ids))
+        return await self._read(partial(reads.find_ids, stream=stream, ids=ids))
 
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of labelled samples."""
-        return await self._reader.run(partial(reads.find_labels, stream=stream, seqs=possible_seqs(seqs)))
+        return await self._read(partial(reads.find_labels, stream=stream, seqs=possible_seqs(seqs)))
 
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order."""
-        return await self._reader.run(partial(reads.streams, after=after, limit=limit))
+        return await self._read(partial(reads.streams, after=after, limit=limit))
 
     async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
         """Say how long streams have been silent."""
-        return await self._reader.run(partial(reads.silences, streams=streams))
+        return await self._read(partial(reads.silences, streams=streams))
 
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream."""
-        return await self._reader.run(partial(reads.size, stream=stream))
+        return await self._read(partial(reads.size, stream=stream))
+
+    async def _read(self, operation: Operation[T]) -> T:
+        """Run a read, in turn with the others."""
+        return await self._reader.run(operation)
 
     def _resolve(self) -> Path:
         """Follow all links: SQLite keeps its other files beside the real file."""

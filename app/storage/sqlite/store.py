@@ -13,7 +13,7 @@ from pathlib import Path
 from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
-from app.storage.errors import Cause, StoreError, StoreUnavailable
+from app.storage.errors import Cause, StoreCorrupt, StoreError, StoreUnavailable
 from app.storage.interface import NO_LABELS, Durability
 from app.storage.log import Entry, Position, Snapshot, check_append, check_position, check_replace, last_trimmable
 from app.storage.sqlite import wal, writes
@@ -21,7 +21,7 @@ from app.storage.sqlite.lock import FileLock
 from app.storage.sqlite.reader import SqliteReader
 from app.storage.sqlite.schema import BASES, CENSUS, add_changed_at, make_tables, read_number, refuse_foreign
 from app.storage.sqlite.watch import FileWatch
-from app.storage.sqlite.worker import SqliteWorker
+from app.storage.sqlite.worker import Operation, SqliteWorker, T
 from app.storage.usage import Usage
 from app.storage.write_refusals import WriteRefusals, records_outcomes, records_refusals
 
@@ -162,6 +162,26 @@ class SqliteStore(SqliteReader):
         existed = await self.writer.run(partial(writes.delete, stream=stream))
         await self._purge_if_possible()
         return existed
+
+    async def _read(self, operation: Operation[T]) -> T:
+        """Read; if the files cannot be read, let the writer, which watches them, say what happened to them."""
+        try:
+            return await super()._read(operation)
+        except StoreUnavailable as error:
+            if error.cause is not Cause.FAILED:
+                raise
+            raise await self._explain(error) from error
+        except StoreCorrupt as error:
+            raise await self._explain(error) from error
+
+    async def _explain(self, error: StoreError) -> StoreError:
+        try:
+            await self.writer.run(_touch)
+        except StoreUnavailable as fault:
+            return fault if fault.cause is Cause.REPLACED else error
+        except StoreError:
+            pass
+        return error
 
     def _measure(self) -> Usage:
         disk = os.statvfs(self.path.parent)

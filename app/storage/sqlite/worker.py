@@ -130,8 +130,20 @@ class SqliteWorker:
             self._check(connection)
         except Exception as error:  # nothing of this group was kept
             _roll_back(connection)
-            return [wrap_error(error) for _ in group]
+            told = self._explain(connection, error)
+            return [told for _ in group]
         return outcomes
+
+    def _explain(self, connection: sqlite3.Connection, error: Exception) -> Exception:
+        """Say what happened to the files if SQLite failed because of that; else what SQLite says."""
+        if isinstance(error, sqlite3.Error):
+            try:
+                self._check(connection)
+            except StoreUnavailable as fault:
+                return fault
+            except sqlite3.Error:
+                pass
+        return wrap_error(error)
 
     def _check(self, connection: sqlite3.Connection) -> None:
         if self.watch is not None:
