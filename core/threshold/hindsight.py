@@ -1,7 +1,7 @@
 """The threshold that would have cost least on the labelled scores."""
 
 from sys import float_info
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,17 @@ from core.snapshot import Arrays, take
 from core.threshold.base import Threshold
 from core.threshold.cuts import cost_of_cuts, cuts_between
 from core.threshold.labelled_scores import LabelledScores
-from core.threshold.ordinary_scores import OrdinaryScores
+from core.threshold.ordinary_scores import TOLERANCE, OrdinaryScores
+
+MOST: Final = 1.5
+"""Scores that are reached more often than so many times the expected anomalies are ordinary. Chosen by hand."""
 
 
 class HindsightThreshold(Threshold):
     """The threshold of least cost on the labelled scores, eq. (26); before any label by the tail of the ordinary ones.
 
-    That is the score beyond which ordinary ones have the chance of eq. (33). Of several cheapest thresholds it takes
-    the middle one.
+    That is the score beyond which ordinary ones have the chance of eq. (33), but not below those that came more often
+    than anomalies are expected. Of several cheapest thresholds it takes the middle one.
     """
 
     follows = True
@@ -26,12 +29,16 @@ class HindsightThreshold(Threshold):
     def __init__(self, config: DetectorConfig) -> None:
         self.cost_anomalous, self.cost_normal = config.cost_false_negative, config.cost_false_positive
         self.chance = config.false_alarm_rate
+        self.most = max(MOST * config.expected_anomaly_rate, self.chance)
         self.labelled = LabelledScores()
         self.value = float_info.max
 
     def follow(self, ordinary: OrdinaryScores, n_seen: int, newest: int) -> None:
         fits = bool(self.labelled) and ordinary.n > 0
-        self.value = self._fit(ordinary, n_seen, newest) if fits else ordinary.threshold(self.chance)
+        self.value = self._fit(ordinary, n_seen, newest) if fits else self._start(ordinary)
+
+    def _start(self, ordinary: OrdinaryScores) -> float:
+        return max(ordinary.threshold(self.chance), ordinary.quantile(self.most) + TOLERANCE)
 
     def label(self, seq: int, score: float, label: int) -> None:
         self.labelled.put(seq, score, label)

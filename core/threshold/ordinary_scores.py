@@ -24,8 +24,9 @@ ENOUGH: Final = 20
 """With fewer scores there is no threshold."""
 TAIL: Final = 0.1
 """The share of the scores that belong to the tail."""
-LEAST_SCALE: Final = 0.2
-"""Nats: scores that creep as the model is estimated again, or that are all the same, are no tail."""
+TOLERANCE: Final = 0.3
+"""Nats by which scores may differ and count as equal, for they creep as the model is estimated again: the least scale
+of a tail, and what a score may lack to have reached another. Chosen by hand."""
 LARGEST_SCALE: Final = 1e300
 REFIT_EVERY: Final = 64
 FIT_SHARE: Final = 16
@@ -36,7 +37,7 @@ class OrdinaryScores:
 
     Above the score that the share TAIL exceeds, chances fall exponentially, by the largest of the scales that three
     pairs of quantiles show, eq. (31). Where scores came more or less often than that says, their number counts too,
-    eq. (32). No chance falls faster than with LEAST_SCALE.
+    eq. (32).
 
     >>> scores = OrdinaryScores()
     >>> for score in range(100):
@@ -49,7 +50,7 @@ class OrdinaryScores:
         self.n = 0
         self._ring: deque[float] = deque()
         self._ordered: array[float] = array("d")
-        self.start, self.scale = 0.0, LEAST_SCALE
+        self.start, self.scale = 0.0, TOLERANCE
 
     @classmethod
     def of(cls, scores: FloatArray) -> "OrdinaryScores":
@@ -81,7 +82,7 @@ class OrdinaryScores:
         """Scales of an exponential tail by pairs of quantiles, the largest of them: some anomalies hardly move it."""
         half, quarter, start, far = (self.quantile(tail) for tail in (0.5, 0.25, TAIL, TAIL / 4))
         scales = (start - half) / log(0.5 / TAIL), (start - quarter) / log(0.25 / TAIL), (far - start) / log(4.0)
-        self.start, self.scale = start, min(max(*scales, LEAST_SCALE), LARGEST_SCALE)
+        self.start, self.scale = start, min(max(*scales, TOLERANCE), LARGEST_SCALE)
 
     def quantile(self, tail: float) -> float:
         """The score that this share of them exceeds, interpolated; 0 if there are none."""
@@ -107,13 +108,13 @@ class OrdinaryScores:
             return self.exceeded_by(chance)
         n, reached = len(self._ordered), 0
         value = self._lowest(chance, 0)
-        while reached < n and self._ordered[n - 1 - reached] > value:
+        while reached < n and self._ordered[n - 1 - reached] + TOLERANCE > value:
             reached += 1
-            value = min(self._lowest(chance, reached), self._ordered[n - reached])
-        return max(value, finite(self.start + LEAST_SCALE * log(TAIL / chance)))
+            value = min(self._lowest(chance, reached), self._ordered[n - reached] + TOLERANCE)
+        return value
 
     def _lowest(self, chance: float, reached: int) -> float:
-        """The score of this chance by eq. (32) if so many are as high."""
+        """The score of this chance by eq. (32) if it was reached so often."""
         share = chance / (1 + reached)
         left = 1 - len(self._ordered) * share
         return self.exceeded_by(min(share / left, TAIL)) if left > 0 else self.start
@@ -126,9 +127,8 @@ class OrdinaryScores:
         if score <= self.start:
             return -log10(max((n - bisect_right(self._ordered, score) + 0.5) / (n + 1), TAIL))
         beyond = finite((score - self.start) / self.scale)
-        expected, reached = n * TAIL * exp(-beyond), n - bisect_left(self._ordered, score)
-        decades = beyond / log(10.0) + log10((1 + expected) / (1 + reached))
-        return min(decades, finite((score - self.start) / LEAST_SCALE) / log(10.0)) - log10(TAIL)
+        expected, reached = n * TAIL * exp(-beyond), n - bisect_left(self._ordered, score - TOLERANCE)
+        return max(beyond / log(10.0) + log10((1 + expected) / (1 + reached)), 0.0) - log10(TAIL)
 
     def chances(self, scores: FloatArray) -> FloatArray:
         """With what chance an ordinary score is as high as each of these (n,)."""
@@ -136,10 +136,9 @@ class OrdinaryScores:
         n = len(ordered)
         rank = (n - ordered.searchsorted(scores, "right") + 0.5) / (n + 1)
         with np.errstate(over="ignore", under="ignore"):
-            above = np.maximum(scores - self.start, 0.0)
-            tail, least = TAIL * np.exp(-above / self.scale), TAIL * np.exp(-above / LEAST_SCALE)
-        tail = np.maximum(tail * (1 + n - ordered.searchsorted(scores, "left")) / (1 + n * tail), least)
-        chance: FloatArray = np.where(scores > self.start, tail, np.maximum(rank, TAIL))
+            tail = TAIL * np.exp(-np.maximum(scores - self.start, 0.0) / self.scale)
+        tail *= (1 + n - ordered.searchsorted(scores - TOLERANCE, "left")) / (1 + n * tail)
+        chance: FloatArray = np.where(scores > self.start, np.minimum(tail, TAIL), np.maximum(rank, TAIL))
         return chance
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -156,7 +155,7 @@ class OrdinaryScores:
         ring = take(arrays, "ordinary_scores", np.float64, (-1,))
         n = int(take(arrays, "ordinary_count", np.int64, (1,))[0])
         _, scale = take(arrays, "ordinary_tail", np.float64, (2,)).tolist()
-        if not (0 <= n < 2**53 and len(ring) == kept_of(n) and LEAST_SCALE <= scale <= LARGEST_SCALE):
+        if not (0 <= n < 2**53 and len(ring) == kept_of(n) and TOLERANCE <= scale <= LARGEST_SCALE):
             raise InvalidSnapshot("its ordinary scores are not as many as it has seen, or have no tail")
 
     def load(self, arrays: Arrays) -> None:

@@ -8,9 +8,9 @@ from core.threshold.ordinary_scores import (
     ENOUGH,
     FIT_SHARE,
     KEPT_AT_FIRST,
-    LEAST_SCALE,
     REFIT_EVERY,
     TAIL,
+    TOLERANCE,
 )
 
 
@@ -19,7 +19,7 @@ class NaiveOrdinary:
 
     def __init__(self) -> None:
         self.all: list[float] = []
-        self.start, self.scale = 0.0, LEAST_SCALE
+        self.start, self.scale = 0.0, TOLERANCE
 
     def kept(self) -> list[float]:
         """The newer half and KEPT_AT_FIRST more, at most CAPACITY, in rising order."""
@@ -37,7 +37,7 @@ class NaiveOrdinary:
         half, quarter, start, far = (self.quantile(share) for share in (0.5, 0.25, TAIL, TAIL / 4))
         self.start = start
         self.scale = max(
-            LEAST_SCALE, (start - half) / log(0.5 / TAIL), (start - quarter) / log(0.25 / TAIL), (far - start) / log(4)
+            TOLERANCE, (start - half) / log(0.5 / TAIL), (start - quarter) / log(0.25 / TAIL), (far - start) / log(4)
         )
         return True
 
@@ -63,10 +63,9 @@ class NaiveOrdinary:
         """
         ordered = self.kept()
         if score > self.start:
-            reached = sum(1 for other in ordered if other >= score)
+            reached = sum(1 for other in ordered if other >= score - TOLERANCE)
             tail = TAIL * exp(-(score - self.start) / self.scale)
-            least = TAIL * exp(-(score - self.start) / LEAST_SCALE)
-            return max(tail * (1 + reached) / (1 + len(ordered) * tail), least)
+            return min(TAIL, tail * (1 + reached) / (1 + len(ordered) * tail))
         higher = sum(1 for other in ordered if other > score)
         return max(TAIL, (higher + 0.5) / (len(ordered) + 1))
 
@@ -78,9 +77,9 @@ class NaiveOrdinary:
         if chance >= TAIL:
             return self.exceeded_by(chance)
         at = [self.lowest(chance, reached) for reached in range(len(ordered) + 1)]
-        beyond = [score for score in (*at, *ordered) if score >= at[0]]
-        fits = (s for s in sorted(beyond) if s >= at[sum(1 for other in ordered if other > s)])
-        return max(next(fits), self.start + LEAST_SCALE * log(TAIL / chance))
+        beyond = [score for score in (*at, *(other + TOLERANCE for other in ordered)) if score >= at[0]]
+        fits = (s for s in sorted(beyond) if s >= at[sum(1 for other in ordered if other + TOLERANCE > s)])
+        return next(fits)
 
     def lowest(self, chance: float, reached: int) -> float:
         """The score of this chance if so many others are as high: tail (1 + reached) / (1 + n tail) = chance."""
@@ -94,6 +93,6 @@ class NaiveOrdinary:
         if not self.all or score <= self.start:
             return -log10(self.chance(score)) if self.all else 0.0
         beyond = (score - self.start) / self.scale
-        reached, expected = sum(1 for other in self.kept() if other >= score), len(self.kept()) * TAIL * exp(-beyond)
-        decades = beyond / log(10) - log10((1 + reached) / (1 + expected))
-        return -log10(TAIL) + min(decades, (score - self.start) / LEAST_SCALE / log(10))
+        reached = sum(1 for other in self.kept() if other >= score - TOLERANCE)
+        expected = len(self.kept()) * TAIL * exp(-beyond)
+        return -log10(TAIL) + max(0.0, beyond / log(10) - log10((1 + reached) / (1 + expected)))

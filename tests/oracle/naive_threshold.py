@@ -5,8 +5,10 @@ from math import exp, log, sqrt
 from sys import float_info
 
 from core.config import DetectorConfig
-from core.threshold.hindsight import FALSE_SHARE
+from core.config.config import FALSE_SHARE
+from core.threshold.hindsight import MOST
 from core.threshold.labelled_scores import CAPACITY, HALF_LIFE_LABELS
+from core.threshold.ordinary_scores import TOLERANCE
 from core.threshold.weighted import (
     CHANCES,
     LEARNING_RATE,
@@ -82,7 +84,14 @@ class NaiveHindsight(NaiveFixed):
 
     def follow(self, ordinary: NaiveOrdinary, n_seen: int, newest: int) -> None:
         self.ordinary, self.n_seen, self.newest = ordinary, n_seen, newest
-        self.value = self.best_cut() if self.labelled and ordinary.all else ordinary.threshold(self.best_chance())
+        self.value = self.best_cut() if self.labelled and ordinary.all else self.start()
+
+    def start(self) -> float:
+        """Before any label: by the best chance, but not below what came more often than anomalies are expected."""
+        if not self.ordinary.all:
+            return float_info.max
+        most = max(MOST * self.config.expected_anomaly_rate, self.best_chance())
+        return max(self.ordinary.threshold(self.best_chance()), self.ordinary.quantile(most) + TOLERANCE)
 
     def least_rate(self) -> float:
         """False alarms wanted for each sample where both errors cost the same."""

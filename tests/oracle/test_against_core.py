@@ -8,12 +8,11 @@ import pytest
 from bench.paper.streams import sine_band, three_gaussians
 from core import DetectorConfig
 from core.arrays import BoolArray, FloatArray
-from core.decision.rule import DecisionRule
 from core.threshold.labelled_scores import CAPACITY
 from core.threshold.ordinary_scores import CAPACITY as ORDINARY
-from tests.oracle.in_step import InStep, close, labels_at_once, labels_late
+from tests.oracle.decide_in_step import decide_in_step, in_stretches
+from tests.oracle.in_step import InStep, labels_at_once, labels_late
 from tests.oracle.naive import NaiveDetector
-from tests.oracle.naive_decision import NaiveDecision
 from tests.oracle.naive_evidence import NaiveEvidence
 
 SEED = 20
@@ -259,53 +258,8 @@ def test_decisions_over_more_scores_and_labels_than_they_keep(rule, costs, drift
 @pytest.mark.parametrize("labelled", [0.0, 0.03])
 def test_incidents_outages_and_lasting_changes(settings, labelled):
     print(f"seed {SEED}")
-    rng = np.random.default_rng(SEED)
-    anomalous = np.zeros(1800, bool)
-    for start, length in ((300, 12), (950, 340), (1500, 70)):
-        anomalous[start : start + length] = True
-    events = decide_in_step(DetectorConfig(n_features=2, **settings), anomalous, rng, labelled=labelled, far=25.0)
+    config = DetectorConfig(n_features=2, **settings)
+    events = decide_in_step(config, in_stretches(), np.random.default_rng(SEED), labelled=labelled, far=25.0)
     assert 1 in events
     assert {2, 3} & set(events)
     assert settings or labelled or {2, 3} <= set(events)
-
-
-def decide_in_step(config, anomalous, rng, labelled, far=2.0):
-    """Samples with ties, holes, and values that stand still in the third of four quarters; a time is missing often."""
-    n = len(anomalous)
-    scores = np.round(rng.normal(size=n) + far * anomalous, 2)
-    X = np.round(rng.normal(size=(n, 2)), 1)
-    X[n // 2 : 3 * n // 4, 1] = np.where(anomalous, 7.0, X[:, 1])[n // 2 : 3 * n // 4]
-    X[rng.random(n) < 0.1, 0] = np.nan
-    times = np.where(rng.random(n) < 0.3, np.nan, np.cumsum(rng.exponential(5.0, n)))
-    fast, naive = DecisionRule(config, 1.5), NaiveDecision(config, 1.5)
-    known, events = np.zeros(n, int), []
-    for i in range(20):
-        fast.warm_up(i + 1, X[i : i + 1], scores[i : i + 1])
-        naive.warm_up(i + 1, X[i], scores[i])
-    for start in range(20, n, 37):
-        rows = range(start, min(start + 37, n))
-        decided = fast.decide(start + 1, X[start : rows.stop], scores[start : rows.stop], times[start : rows.stop])
-        expected = [naive.decide(i + 1, X[i], scores[i], times[i]) for i in rows]
-        for name, column in decided._asdict().items():
-            close(name, start, column, [getattr(row, name) for row in expected])
-        events += decided.event.tolist()
-        told = rng.random(len(rows)) < labelled
-        for i in rows:
-            if told[i - start]:
-                new = int(rng.choice([-1, -1, 0, 1])) if labelled < 0.1 else 1 if anomalous[i] else -1
-                tell(fast, naive, i + 1, scores[i], decided, i - start, int(known[i]), new)
-                known[i] = new
-        fast.follow_labels()
-        if told.any():
-            naive.follow()
-        close("threshold", rows.stop, fast.value, naive.value)
-    return events
-
-
-def tell(fast, naive, seq, score, decided, i, old, new):
-    for rule in (fast, naive):
-        rule.label(seq, float(score), float(decided.level[i]), new)
-    ends = naive.label_incident(seq, new)
-    if decided.incident[i] and decided.incident[i] == fast.incidents.id:
-        assert fast.label_incident(bool(decided.is_anomaly[i]), new, old) == ends
-    assert fast.incidents.id == naive.incident

@@ -5,10 +5,13 @@ import pytest
 
 from bench.paper.streams import three_gaussians
 from core import DetectorConfig
+from tests.oracle.decide_in_step import decide_in_step, in_stretches
 from tests.oracle.in_step import InStep, labels_late
 from tests.oracle.naive import NaiveDetector
+from tests.oracle.naive_decision import NaiveDecision
 from tests.oracle.naive_density import LEFT, RIGHT, NaiveDensity
 from tests.oracle.naive_evidence import NaiveEvidence
+from tests.oracle.naive_ordinary import NaiveOrdinary
 from tests.oracle.naive_threshold import NAIVE_THRESHOLDS, NaiveGradient, NaiveWeighted
 
 SEED = 30
@@ -189,6 +192,83 @@ class WithoutPrior(NaiveWeighted):
 class RateAsExpected(NaiveWeighted):
     def rate(self):
         return self.config.expected_anomaly_rate
+
+
+class EveryOneCounts(NaiveDecision):
+    def counts(self, n_moving):
+        return True
+
+
+class NothingStandsStill(NaiveDecision):
+    def stands_still(self):
+        return False
+
+
+class NeverSettles(NaiveDecision):
+    def settle(self, above):
+        pass
+
+
+class NormalLabelsEndNothing(NaiveDecision):
+    def label_incident(self, seq, label):
+        return False
+
+
+class NothingIsConfirmed(NaiveDecision):
+    def is_confirmed(self):
+        return False
+
+
+class ForgetsNoGap(NaiveDecision):
+    def is_long_ago(self, time):
+        return False
+
+
+class KeepsTheFirst(NaiveOrdinary):
+    def kept(self):
+        return sorted(self.all[-2000:])
+
+
+class TailAlone(NaiveOrdinary):
+    def chance(self, score):
+        tail = super().chance(score)
+        reached = sum(1 for other in self.kept() if other >= score)
+        return tail / (1 + reached) if score > self.start else tail
+
+
+class FirstIsKept(NaiveDecision):
+    ordinary_type = KeepsTheFirst
+
+
+class CountsAreIgnored(NaiveDecision):
+    ordinary_type = TailAlone
+
+
+DECISIONS = {
+    "every flagged sample counts": EveryOneCounts,
+    "nothing stands still": NothingStandsStill,
+    "never settles": NeverSettles,
+    "normal labels end nothing": NormalLabelsEndNothing,
+    "nothing is confirmed": NothingIsConfirmed,
+    "gaps are forgotten": ForgetsNoGap,
+    "the first scores are kept": FirstIsKept,
+    "counts are ignored": CountsAreIgnored,
+}
+
+
+@pytest.mark.parametrize("rule", DECISIONS)
+def test_a_broken_decision_is_noticed(rule):
+    """Some rules need labels that come at the right moment: one of ten histories has them."""
+    print(f"seed {SEED}")
+    config = DetectorConfig(n_features=2, incident_close_seconds=30.0)
+    with pytest.raises(AssertionError):
+        decide_ten(config, DECISIONS[rule])
+
+
+def decide_ten(config, naive_type):
+    for seed in range(SEED, SEED + 10):
+        rng = np.random.default_rng(seed)
+        decide_in_step(config, in_stretches(), rng, labelled=0.03, far=25.0, naive_type=naive_type)
 
 
 def broken(density=NaiveDensity, threshold=None):
