@@ -163,6 +163,22 @@ async def test_a_file_that_is_changed_while_it_is_written_is_not_acknowledged(st
         await store.writer.run(write)
 
 
+@pytest.mark.parametrize("cut_to", [0, 32, 5000])
+async def test_a_wal_that_is_cut_while_it_is_written_is_not_acknowledged(store, path, cut_to):
+    def write(connection: sqlite3.Connection) -> None:
+        os.truncate(ahead_of(path), cut_to)
+        connection.execute("CREATE TABLE another (name)")  # what SQLite writes now lies behind a hole of zeros
+
+    for seq in range(1, 30):
+        await append(store, seq)
+    database = path.read_bytes()
+    with pytest.raises(StoreUnavailable, match=r"itan\.db-wal was cut to") as caught:
+        await store.writer.run(write)
+    assert caught.value.cause is Cause.REPLACED
+    await store.close()
+    assert path.read_bytes() == database
+
+
 @pytest.mark.parametrize("change", ["database removed", "-wal removed", "-wal emptied"])
 async def test_an_error_of_sqlite_that_a_change_of_the_files_explains_names_it(store, path, change):
     harm, reason = CHANGES[change]

@@ -7,6 +7,7 @@ identifies the -wal; SQLite adds one to it whenever the -wal restarts. `opening`
 is opened.
 """
 
+import os
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from app.storage.errors import StoreCorrupt
 SCHEMA = "CREATE TABLE IF NOT EXISTS write_ahead (opening BLOB, is_needed INTEGER NOT NULL, salt INTEGER)"
 MAGIC = (0x377F0682, 0x377F0683)
 HEADER_BYTES = 32
+FRAME_HEADER_BYTES = 24  # it begins with the number of a page, which is never zero
 SALTS = 1 << 32
 # Others may have restarted the -wal too: each `PRAGMA wal_checkpoint(TRUNCATE)` in a shell does.
 MOST_RESTARTS = 16
@@ -118,3 +120,32 @@ def checkpoint(connection: sqlite3.Connection) -> bool:
     """Copy the -wal into the database; False if a reader still needs a part of it."""
     _, frames, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     return bool(frames == copied)
+
+
+class WalFile:
+    """An open -wal whose frames can be looked at, to find out whether it was cut and then written behind the cut.
+
+    SQLite goes on where it had stopped. What was cut then reads as zeros, and a checkpoint would copy them.
+    """
+
+    def __init__(self, path: Path, page_bytes: int) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._frame_bytes = FRAME_HEADER_BYTES + page_bytes
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+    def has_hole(self, size_bytes: int) -> bool:
+        """Tell whether the last frame of what were so many bytes has been cut off."""
+        frames = (size_bytes - HEADER_BYTES) // self._frame_bytes
+        return frames > 0 and self._is_hole(HEADER_BYTES + (frames - 1) * self._frame_bytes)
+
+    def end_at_hole(self) -> None:
+        """Cut off all that lies behind the first hole, so that nobody takes it for whole."""
+        size_bytes = os.fstat(self._descriptor).st_size
+        places = (0, *range(HEADER_BYTES, size_bytes, self._frame_bytes))
+        os.ftruncate(self._descriptor, next(filter(self._is_hole, places), size_bytes))
+
+    def _is_hole(self, at: int) -> bool:
+        return not any(os.pread(self._descriptor, 4, at))
