@@ -77,7 +77,7 @@ class Detector:
     @property
     def incident(self) -> int:
         """The incident that is open: the seq of the sample that opened it, 0 if there is none."""
-        return self.state.rule.incidents.id if self.ready else 0
+        return self.state.incident
 
     @property
     def n_nodes(self) -> int:

@@ -47,13 +47,14 @@ async def observe_slices(
 
 async def feedback_slices(detector: Detector, records: Records, labels: Sequence[bool | None]) -> Feedback:
     """Give the detector labels for different samples, one a record."""
+    incident = detector.incident
     parts = [detector.feedback(records[part], labels[part]) async for part in slices(len(records))]
     return Feedback(
         [outcome for part in parts for outcome in part.outcome],
         np.concatenate([part.retracted for part in parts]),
         parts[0].threshold_before,
         parts[-1].threshold_after,
-        [incident for part in parts for incident in part.accepted],
+        [incident] if incident and not detector.incident else [],  # a later slice may take back what one has done
         Records.joined([part.records for part in parts], detector.config.n_features),
     )
 

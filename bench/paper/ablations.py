@@ -289,7 +289,7 @@ def _cost_of_rule(fields: dict[str, Any], scores: FloatArray, anomalous: Any, mi
         if labelled:
             rule.label(t, score, 0.0, label)
             if decided.incident[0] and decided.incident[0] == rule.incidents.id:
-                rule.label_incident(flagged, label, 0)
+                rule.incidents.label(label, 0, flagged=flagged)
             rule.follow_labels()
     return cost
 

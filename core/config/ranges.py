@@ -102,5 +102,5 @@ CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "labels_trusted": Flag(),
     "drift_relative": Flag(),
     "incident_close_samples": Whole(1, 10_000),
-    "incident_accept_samples": Whole(1, 1_000_000),
+    "incident_accept_samples": Whole(2, 1_000_000),
 }

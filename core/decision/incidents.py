@@ -24,7 +24,8 @@ class Incidents:
     It closes after close_samples samples in a row that are not flagged, or close_seconds after the last flagged one.
     After accept_samples flagged samples it is accepted: what it shows is the new normal. A sample in which a value
     stands still, longer than it ever did while ordinary, counts a tenth, for a broken thing shows the same for long.
-    While a sample of the incident is labelled anomalous, the incident is not accepted.
+    Labels vote: while more of its samples are labelled anomalous than flagged ones normal, it is not accepted; while
+    there is a normal one and no majority against it, it is dismissed, and ends before the next sample.
     """
 
     def __init__(self, config: DetectorConfig) -> None:
@@ -36,7 +37,7 @@ class Incidents:
 
     def _end(self) -> None:
         self.id = 0
-        self.n_flagged = self._n_moving = self._progress = self._n_passed = self.n_confirmed = 0
+        self.n_flagged = self._n_moving = self._progress = self._n_passed = self._n_anomalous = self._n_normal = 0
         self.peak, self._flagged_at = -np.inf, np.nan
         self.scores: list[float] = []
 
@@ -66,7 +67,7 @@ class Incidents:
         self._n_passed, self._flagged_at = 0, time
         self.peak = max(self.peak, score)
         self.scores = [*self.scores[1 - ENOUGH :], score]
-        return ACCEPTED if self._progress >= self._accept_at and not self.n_confirmed else event
+        return ACCEPTED if self._progress >= self._accept_at and self._n_anomalous <= self._n_normal else event
 
     def age(self, newest: int) -> int:
         """How many samples have come since it opened, with both ends; 0 without an incident."""
@@ -79,9 +80,15 @@ class Incidents:
         """
         return not still and isqrt(self._n_moving) ** 2 == self._n_moving
 
-    def confirm(self, change: int) -> None:
-        """So many more samples of the open incident, or fewer, are labelled anomalous now."""
-        self.n_confirmed += change
+    @property
+    def is_dismissed(self) -> bool:
+        """Whether labels say that it is the new normal."""
+        return 0 < self._n_normal >= self._n_anomalous
+
+    def label(self, label: int, old: int, *, flagged: bool) -> None:
+        """A sample of the open incident is labelled +1 (anomalous), -1 (normal) or 0 (not any more), after old."""
+        self._n_anomalous += (label > 0) - (old > 0)
+        self._n_normal += flagged * ((label < 0) - (old < 0))
 
     def accept(self) -> list[float]:
         """End the open incident as the new normal; its last scores."""
@@ -99,7 +106,7 @@ class Incidents:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
-        counts = [self.n_flagged, self._n_moving, self._progress, self._n_passed, self.n_confirmed]
+        counts = [self.n_flagged, self._n_moving, self._progress, self._n_passed, self._n_anomalous, self._n_normal]
         return {
             "incident": np.array([self.n_opened, self.id, *counts]),
             "incident_scores": np.array([self.peak, *self.scores]) if self.id else np.zeros(0),
@@ -108,25 +115,24 @@ class Incidents:
 
     def check(self, arrays: Arrays, next_seq: int) -> None:
         """InvalidSnapshot if these cannot be its arrays."""
-        n_opened, seq, n_flagged, n_moving, progress, n_passed, n_confirmed = take(
-            arrays, "incident", np.int64, (7,)
-        ).tolist()
+        n_opened, seq, *counts = take(arrays, "incident", np.int64, (8,)).tolist()
+        n_flagged, n_moving, progress, n_passed, n_anomalous, n_normal = counts
         scores = take(arrays, "incident_scores", np.float64, (-1,))
         time = float(take(arrays, "incident_time", np.float64, (1,))[0])
         counted = n_flagged - n_moving + MOVING * n_moving
         is_open = (
             n_opened > 0
             and 0 < seq < next_seq
-            and 0 <= n_moving <= n_flagged <= next_seq - seq
+            and 0 <= n_moving <= n_flagged
+            and 0 < n_flagged <= next_seq - seq
             and progress == counted
             and 0 <= n_passed < self._close_samples
-            and 0 <= n_confirmed <= next_seq - seq
+            and 0 <= n_anomalous <= next_seq - seq
+            and 0 <= n_normal <= n_flagged
             and len(scores) == 1 + min(n_flagged, ENOUGH)
             and scores[0] >= scores[1:].max()
         )
-        is_closed = (
-            not any((seq, n_flagged, n_moving, progress, n_passed, n_confirmed)) and not len(scores) and np.isnan(time)
-        )
+        is_closed = not any((seq, *counts)) and not len(scores) and np.isnan(time)
         if not (0 <= n_opened < 2**53 and (is_open or is_closed)) or np.isinf(time):
             raise InvalidSnapshot("its open incident is not one")
 
@@ -134,7 +140,7 @@ class Incidents:
         """Take over a state."""
         self._end()
         self.n_opened, self.id, *counts = arrays["incident"].tolist()
-        self.n_flagged, self._n_moving, self._progress, self._n_passed, self.n_confirmed = counts
+        self.n_flagged, self._n_moving, self._progress, self._n_passed, self._n_anomalous, self._n_normal = counts
         if self.id:
             self.peak, *self.scores = arrays["incident_scores"].tolist()
         self._flagged_at = float(arrays["incident_time"][0])

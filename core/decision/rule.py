@@ -4,6 +4,7 @@ The order, for each sample: its threshold; the decision; the incident; then, if 
 those by which the next one is decided.
 """
 
+from copy import deepcopy
 from sys import float_info
 from typing import Any, Final, NamedTuple
 
@@ -70,9 +71,17 @@ class DecisionRule:
 
     @property
     def value(self) -> float:
-        """The threshold that the next score will meet, in the user's units."""
-        value = max(self.threshold.value, self._settling.floor)
-        return value if self._recent is None else _raised(value, self._recent.median)
+        """The threshold that the next score will meet, in the user's units; the largest double if it has no level."""
+        rule = self._ahead()
+        value = max(rule.threshold.value, rule._settling.floor)
+        if rule._recent is None:
+            return value
+        return _raised(value, rule._recent.median) if rule._recent.ring else float_info.max
+
+    @property
+    def incident(self) -> int:
+        """The incident that is open for the next sample, 0 if there is none."""
+        return 0 if self.incidents.is_dismissed else self.incidents.id
 
     def warm_up(self, seq: int, X: FloatArray, scores: FloatArray) -> None:
         """Take note of samples (n, m) of the warm-up and of the scores (n,) that they would have had."""
@@ -85,6 +94,8 @@ class DecisionRule:
 
     def decide(self, seq: int, X: FloatArray, scores: FloatArray, times: FloatArray) -> Decisions:
         """Decide samples (n, m), the first one number seq, one after the other."""
+        if self.incidents.is_dismissed:
+            self._dismiss()
         decided = Decisions.blank(len(scores))
         lasting = self._stillness.lasting(X)
         allowed = 0
@@ -107,10 +118,19 @@ class DecisionRule:
 
     def severities(self, scores: FloatArray) -> FloatArray:
         """How rare scores (n,) are if they come next, each (n,); nothing takes note of them."""
-        if self._recent is not None and not self._recent.ring:
-            return np.full(len(scores), np.nan)
-        level = 0.0 if self._recent is None else self._recent.median
-        return np.array([self.ordinary.severity(finite(score - level)) for score in scores.tolist()], float)
+        rule = self._ahead()
+        if rule._recent is not None and not rule._recent.ring:
+            return np.zeros(len(scores))
+        level = 0.0 if rule._recent is None else rule._recent.median
+        return np.array([rule.ordinary.severity(finite(score - level)) for score in scores.tolist()], float)
+
+    def _ahead(self) -> "DecisionRule":
+        """The rule as the next sample will find it."""
+        if not self.incidents.is_dismissed:
+            return self
+        ahead = deepcopy(self)
+        ahead._dismiss()
+        return ahead
 
     def _flag(self, decided: Decisions, i: int, above: float, time: float, lasting: IntArray) -> None:
         """Sample i, whose values have stood so long (m,), is flagged."""
@@ -153,6 +173,16 @@ class DecisionRule:
         elif self.threshold.follows:
             self._settling.begin(peak, scores, self.ordinary)
 
+    def _dismiss(self) -> None:
+        """End the open incident by its labels: one flagged sample was a false alarm, more of them are the new normal.
+
+        This waits for the next sample, so that all labels that come before it count, in any order.
+        """
+        if self.incidents.n_flagged > 1:
+            self._accept()
+        else:
+            self.incidents.accept()
+
     def _restart(self, scores: list[float]) -> None:
         self._settling.end()
         self.ordinary = OrdinaryScores.of(np.array(scores))
@@ -162,21 +192,6 @@ class DecisionRule:
         """Learn that a sample, its score and level given, is anomalous (+1), normal (-1) or unknown again (0)."""
         self.threshold.label(seq, finite(score - level), label)
         self._stale = True
-
-    def label_incident(self, flagged: bool, label: int, old: int) -> bool:
-        """A sample of the open incident gets a label in place of an old one; whether that ends the incident.
-
-        A normal one does, if the sample was flagged and no other is labelled anomalous. Where a single sample was
-        flagged, it was a false alarm; more of them are the new normal.
-        """
-        self.incidents.confirm((label > 0) - (old > 0))
-        if not flagged or label >= 0 or self.incidents.n_confirmed:
-            return False
-        if self.incidents.n_flagged > 1:
-            self._accept()
-        else:
-            self.incidents.accept()
-        return True
 
     def follow_labels(self) -> None:
         """Bring the threshold up to date with the labels; called before it is read."""

@@ -18,9 +18,9 @@ from core.validation import checked_labels
 def feedback(state: DetectorState, records: Records, labels: Sequence[bool | None]) -> Feedback:
     """Learn labels, one a record, one after the other, as Detector.feedback says."""
     new = checked_labels(labels, records.seq, state.first_seq, state.next_seq)
-    before = state.next_threshold
+    before, open_before = state.next_threshold, state.incident
     told = records.widened(state.density.growth.most_sides)
-    outcomes, retracted, accepted = [], np.zeros(len(told), bool), []
+    outcomes, retracted = [], np.zeros(len(told), bool)
     latest: dict[int, int] = {}
     for i, label in enumerate(new):
         seq = int(told.seq[i])
@@ -29,10 +29,11 @@ def feedback(state: DetectorState, records: Records, labels: Sequence[bool | Non
         old = int(told.label[i])
         outcomes.append(_outcome(old, label))
         retracted[i] = _relabel(state, told[i], label)
-        accepted += _follow_incident(state, told[i], old)
+        _follow_incident(state, told[i], old)
         _keep_warm(state, told[i])
     if state.ready:
         state.rule.follow_labels()
+    accepted = [open_before] if open_before and not state.incident else []
     return Feedback(outcomes, retracted, before, state.next_threshold, accepted, told.compact())
 
 
@@ -60,12 +61,11 @@ def _relabel(state: DetectorState, record: Records, label: int) -> bool:
     return retracted
 
 
-def _follow_incident(state: DetectorState, record: Records, old: int) -> list[int]:
-    """Let the open incident know of a new label of a sample of it; its id if that ends it, as the new normal."""
+def _follow_incident(state: DetectorState, record: Records, old: int) -> None:
+    """Let the open incident know of a new label of a sample of it."""
     seq, label = int(record.incident[0]), int(record.label[0])
-    if label == old or seq == 0 or seq != state.rule.incidents.id:
-        return []
-    return [seq] if state.rule.label_incident(bool(record.is_anomaly[0]), label, old) else []
+    if label != old and seq != 0 and seq == state.rule.incidents.id:
+        state.rule.incidents.label(label, old, flagged=bool(record.is_anomaly[0]))
 
 
 def _keep_warm(state: DetectorState, record: Records) -> None:

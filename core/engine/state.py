@@ -83,6 +83,11 @@ class DetectorState:
         return self.rule.value if self.ready else np.nan
 
     @property
+    def incident(self) -> int:
+        """The incident that is open, 0 if there is none."""
+        return self.rule.incident if self.ready else 0
+
+    @property
     def newest_time(self) -> float | None:
         """The newest timestamp observed, in seconds; None before any, and without a half-life in seconds."""
         if self.config.half_life_seconds is None:

@@ -65,7 +65,7 @@ def tell(
 ) -> None:
     for rule in (fast, naive):
         rule.label(seq, float(score), float(decided.level[i]), new)
-    ends = naive.label_incident(seq, new)
+    naive.label_incident(seq, new)
     if decided.incident[i] and decided.incident[i] == fast.incidents.id:
-        assert fast.label_incident(bool(decided.is_anomaly[i]), new, old) == ends
-    assert fast.incidents.id == naive.incident
+        fast.incidents.label(new, old, flagged=bool(decided.is_anomaly[i]))
+    assert fast.incident == naive.open_incident()

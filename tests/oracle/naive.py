@@ -96,10 +96,11 @@ class NaiveDetector:
     def feedback(self, pairs: list[tuple[int, bool | None]]) -> list[str]:
         """The labels of one call: each moves threshold and density in turn, then the threshold is fitted."""
         self.threshold_moved = False
-        self.accepted: list[int] = []
+        before = self.rule.open_incident() if self.ready else 0
         outcome = [self.relabel(seq, label) for seq, label in pairs]
         if self.threshold_moved:
             self.rule.follow()
+        self.accepted = [before] if before and not self.rule.open_incident() else []
         return outcome
 
     def relabel(self, seq: int, label: bool | None) -> str:
@@ -113,8 +114,7 @@ class NaiveDetector:
                 self.rule.label(row.seq, row.score, row.level, row.label)
                 self.threshold_moved = True
             self.move_in_density(row)
-            if self.rule.label_incident(row.seq, row.label):
-                self.accepted.append(row.incident)
+            self.rule.label_incident(row.seq, row.label)
         if row.label == 0:
             return "withdrawn"
         return "applied" if old == 0 else "revised"

@@ -1,5 +1,6 @@
 """What is decided of each score in plain loops: the specification of core/decision/."""
 
+from copy import deepcopy
 from dataclasses import dataclass
 from math import inf, isqrt
 from statistics import median
@@ -66,7 +67,14 @@ class NaiveDecision:
 
     @property
     def value(self) -> float:
-        return min((self.level() or 0.0) + max(self.threshold.value, self.floor), float_info.max)
+        """The threshold of the next sample: the open incident ends before it if labels dismiss it."""
+        ahead = self
+        if self.is_dismissed():
+            ahead = deepcopy(self)
+            ahead.dismiss()
+        if (level := ahead.level()) is None:
+            return float_info.max
+        return min(level + max(ahead.threshold.value, ahead.floor), float_info.max)
 
     def lasting(self) -> list[int]:
         """For how many samples each value of the newest one has been there; a missing one for 1."""
@@ -105,6 +113,8 @@ class NaiveDecision:
         self.threshold.follow(self.ordinary, self.n_seen, self.newest)
 
     def decide(self, seq: int, x: np.ndarray, score: float, time: float) -> Decided:
+        if self.is_dismissed():
+            self.dismiss()
         decided = Decided(self.value)
         level = self.level()
         self.see(seq, x)
@@ -171,7 +181,21 @@ class NaiveDecision:
         return [sample for sample in self.samples.values() if sample.is_anomaly]
 
     def is_confirmed(self) -> bool:
-        return any(sample.label > 0 for sample in self.samples.values())
+        return self.votes_against() > self.votes_for()
+
+    def is_dismissed(self) -> bool:
+        """Whether labels say that the open incident is normal."""
+        return 0 < self.votes_for() >= self.votes_against()
+
+    def open_incident(self) -> int:
+        """The incident that is open for the next sample."""
+        return 0 if self.is_dismissed() else self.incident
+
+    def votes_for(self) -> int:
+        return sum(1 for sample in self.flagged() if sample.label < 0)
+
+    def votes_against(self) -> int:
+        return sum(1 for sample in self.samples.values() if sample.label > 0)
 
     def is_long_ago(self, time: float) -> bool:
         most = self.config.incident_close_seconds
@@ -199,15 +223,13 @@ class NaiveDecision:
     def label(self, seq: int, score: float, level: float, label: int) -> None:
         self.threshold.label(seq, score - level, label)
 
-    def label_incident(self, seq: int, label: int) -> bool:
-        """A sample gets a label; whether that ends the open incident."""
-        if seq not in self.samples:
-            return False
-        self.samples[seq].label = label
-        if label >= 0 or not self.samples[seq].is_anomaly or self.is_confirmed():
-            return False
+    def label_incident(self, seq: int, label: int) -> None:
+        """A sample gets a label: it counts if the sample is one of the open incident."""
+        if seq in self.samples:
+            self.samples[seq].label = label
+
+    def dismiss(self) -> None:
         if len(self.flagged()) > 1:
             self.accept()
         else:
             self.end()
-        return True

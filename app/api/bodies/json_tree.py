@@ -38,7 +38,26 @@ def first_repeated(pairs: list[tuple[str, Any]]) -> str | None:
 
 def read_tree(text: bytes) -> Any:
     """Read JSON. Raises ValueError if it is invalid, RecursionError if it is nested too deep."""
-    return json.loads(text.decode(), object_pairs_hook=Object, parse_int=whole, parse_float=number)
+    tree = json.loads(text.decode(), object_pairs_hook=Object, parse_int=whole, parse_float=number)
+    if b"\\u" in text:
+        refuse_half_characters(tree)
+    return tree
+
+
+def refuse_half_characters(tree: Any) -> None:
+    """Raise ValueError for a text with one half of a surrogate pair, which no UTF-8 can hold."""
+    waiting = [tree]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                try:
+                    text.encode()
+                except UnicodeEncodeError:
+                    raise ValueError("a surrogate without its other half") from None
+            case dict() as node:
+                waiting += [*node, *node.values()]
+            case list() as node:
+                waiting += node
 
 
 def whole(text: str) -> int | Unheld:

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.metrics import LABEL_OUTCOMES
 from app.storage import Entry, Position
-from app.streams.changes.incidents import count_dismissed
+from app.streams.changes import incidents
 from app.streams.changes.metrics import count_labelled
 from app.streams.log.events import Label, label_body
 from app.streams.open.session import Session
@@ -146,7 +146,7 @@ async def apply(
 ) -> FeedbackResult:
     """Apply labels and log them; labels that change nothing are not logged."""
     session.backoff.check()
-    threshold_before = state.detector.threshold
+    threshold_before, incident_before = state.detector.threshold, state.detector.incident
     with session.ahead_of_log():
         change = await give_labels(state.detector, targets, records, wanted)
         if change is not None and change.is_new:
@@ -156,7 +156,7 @@ async def apply(
     for outcome, count in labelled.outcomes.items():
         session.metrics.labels[outcome].inc(count)
     if change is not None and change.is_new:
-        count_dismissed(session, change.accepted)
+        incidents.count_labelled(session, change.accepted, 0 if incident_before else state.detector.incident)
         count_labelled(session, state, targets.outcome, targets.retracted, change.after)
     return labelled
 

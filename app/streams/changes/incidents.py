@@ -31,8 +31,11 @@ def count_observed(session: Session, state: StreamState, learned: Records) -> No
     tell(session, [f"incident {i} {INCIDENT_EVENTS[event]}" for i, event in zip(ids, events, strict=True)])
 
 
-def count_dismissed(session: Session, accepted: Sequence[int]) -> None:
-    """Count incidents that a normal label ended."""
+def count_labelled(session: Session, accepted: Sequence[int], reopened: int) -> None:
+    """Count incidents that labels ended; or opened again, if more labels came before the next sample."""
+    if reopened:
+        count(session, opened=1)
+        tell(session, [f"incident {reopened} opened again by a label"])
     if accepted:
         count(session, accepted=len(accepted))
         tell(session, [f"incident {i} accepted by a label" for i in accepted])

@@ -39,10 +39,11 @@ class Priors:
         if self._nodes.statistics.diagonal:
             return Expectation(variance, None, np.zeros(len(parent)))
         n, m = self._nodes.statistics.count[parent], self._nodes.statistics.n_block
+        n_pairs = m * (m + 1) / 2 or 1.0  # a node without a sample and without any pair would be 0 / 0
         covariance = self._nodes.covariance(parent)
         deviation = np.sqrt(np.einsum("kii->ki", covariance))
         correlation = covariance / outer(deviation, diagonal=False)
-        return Expectation(variance, correlation, np.where(parent < 0, 0.0, n / (n + m * (m + 1) / 2)))
+        return Expectation(variance, correlation, np.where(parent < 0, 0.0, n / (n + n_pairs)))
 
     def own(self, nodes: IntArray) -> FloatArray:
         """The variances (k, b) of these nodes by what they have counted."""

@@ -222,6 +222,9 @@ async def test_bytes_do_not_make_a_stream(ready):
         '{"sample": [1, 2], "timestamp": %d}\n[1, 2]' % NOW,
         '[1, 2]\n{"cpu": 1}',
         '{"sample": [1, 2], "id": ""}',
+        '{"sample": [1, 2], "id": "\\ud800"}',
+        '{"sample": [1, 2], "timestamp": "\\ud800"}',
+        '{"sample": {"\\udc00": 1}}',
         DEEP,
     ],
 )

@@ -136,6 +136,26 @@ async def test_anomalous_labels_end_nothing_and_keep_the_incident_open(service):
     assert await open_incident(service) == first
 
 
+@pytest.mark.parametrize("together", [True, False])
+async def test_labels_of_an_incident_vote_in_any_order(service, together):
+    await begin(service)
+    answer = await broken(service, 20)
+    first = answer["seq"][0]
+    counts = await incident_counts(service)
+    labels = [{"seq": seq, "anomaly": seq > first + 1} for seq in answer["seq"][:6]]
+    if together:
+        assert (await service.feedback(*labels))["accepted"] == []
+    else:
+        assert [(await service.feedback(label))["accepted"] for label in labels] == [[first]] + [[]] * 5
+        reopened = counts | {"opened": counts["opened"] + 1, "accepted": counts["accepted"] + 1}
+        assert await incident_counts(service) == reopened
+    assert await open_incident(service) == first
+    assert all((await broken(service, 100, seed=1))["is_anomaly"])
+    normal = [{"seq": seq, "anomaly": False} for seq in answer["seq"][10:12]]
+    assert (await service.feedback(*normal))["accepted"] == [first]
+    assert sum((await broken(service, 100, seed=2))["is_anomaly"]) <= 2
+
+
 async def test_an_incident_that_lasts_is_accepted(service):
     await begin(service, incident_accept_samples=20)
     answer = await broken(service, 60)

@@ -57,7 +57,7 @@ INTEGERS = {
     "max_nodes": (1, 1023),
     "warmup": (2, 4096),
     "incident_close_samples": (1, 10_000),
-    "incident_accept_samples": (1, 1_000_000),
+    "incident_accept_samples": (2, 1_000_000),
 }
 CHOICES = {
     "profile": ("default", "paper"),

@@ -1,5 +1,7 @@
 """Incidents: when one opens, closes, and is accepted, and what labels do to it."""
 
+from sys import float_info
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,12 @@ def decide(rule: Rule, scores, X=None, times=None) -> Decisions:
     X = np.arange(seq, rule.n_decided + 1.0) if X is None else np.asarray(X, float)
     times = np.full(len(scores), np.nan) if times is None else np.asarray(times, float)
     return rule.decide(seq, X[:, None], np.asarray(scores, float), times)
+
+
+def label(rule: Rule, new: int, old: int = 0, *, flagged: bool = True) -> bool:
+    """Label a sample of the open incident; whether labels dismiss it now."""
+    rule.incidents.label(new, old, flagged=flagged)
+    return rule.incident == 0
 
 
 def events(decided: Decisions) -> list[tuple[int, int]]:
@@ -68,7 +76,7 @@ def test_a_change_that_lasts_is_accepted_once_and_then_normal(name):
     assert decide(rule, [40 + SCORES.max() + 40]).is_anomaly[0]
 
 
-@pytest.mark.parametrize("accept", [1, 5, 100])
+@pytest.mark.parametrize("accept", [2, 5, 100])
 def test_how_many_samples_are_accepted_is_a_setting(accept):
     decided = decide(after_a_calm_start(incident_accept_samples=accept), 60 + SCORES[:200])
     assert (accept - 1, ACCEPTED) in events(decided)
@@ -106,14 +114,13 @@ def test_an_incident_is_not_its_own_yardstick():
 def test_a_normal_label_ends_a_lasting_change_and_only_what_is_beyond_it_is_flagged():
     rule = after_a_calm_start()
     decide(rule, 40 + SCORES[:10])
-    assert rule.label_incident(True, -1, 0)
-    assert rule.incidents.id == 0
+    assert label(rule, -1)
     decided = decide(rule, 40 + SCORES[100:400])
     assert not decided.is_anomaly[:20].any()
     assert decided.is_anomaly.mean() < 0.02
     rule = after_a_calm_start()
     decide(rule, 40 + SCORES[:10])
-    assert rule.label_incident(True, -1, 0)
+    assert label(rule, -1)
     assert decide(rule, [400.0]).is_anomaly[0]
 
 
@@ -121,7 +128,7 @@ def test_a_change_that_was_accepted_and_ends_leaves_the_threshold_as_it_was():
     rule = after_a_calm_start()
     before = rule.value
     decide(rule, [40, 41, 42])
-    rule.label_incident(True, -1, 0)
+    label(rule, -1)
     assert rule.value > 42
     decide(rule, CALM[:8])
     assert rule.value < before + 10
@@ -131,25 +138,66 @@ def test_one_false_alarm_that_is_dismissed_hides_nothing():
     rule = after_a_calm_start()
     before = rule.value
     decide(rule, [40])
-    assert rule.label_incident(True, -1, 0)
+    assert label(rule, -1)
     assert rule.value < before + 10
 
 
 def test_a_confirmed_incident_is_not_accepted_until_that_label_is_gone():
     rule = after_a_calm_start()
     decide(rule, 40 + SCORES[:10])
-    assert not rule.label_incident(True, 1, 0)
+    assert not label(rule, 1)
     decided = decide(rule, 40 + SCORES[:100])
     assert decided.is_anomaly.all()
     assert decided.event.max() == NOTHING
-    assert not rule.label_incident(True, -1, 0)
-    assert rule.label_incident(True, -1, 1)
+    assert label(rule, 0, 1) is False
+    decided = decide(rule, 40 + SCORES[100:140])
+    assert decided.event[0] == ACCEPTED
+
+
+def test_labels_vote_and_in_any_order():
+    rule = after_a_calm_start()
+    decide(rule, 40 + SCORES[:10])
+    assert label(rule, -1)
+    assert not [label(rule, 1) for _ in range(3)][-1]
+    assert not label(rule, -1)
+    assert label(rule, -1)
+    assert not label(rule, 0, -1)
+    assert decide(rule, 40 + SCORES[100:200]).is_anomaly.all()
+    assert label(rule, 0, 1)
+    assert not decide(rule, 40 + SCORES[200:220]).is_anomaly.any()
+
+
+def test_anomalous_labels_of_samples_that_were_not_flagged_count_against_it_too():
+    rule = after_a_calm_start()
+    decide(rule, [40, 40, 1])
+    assert not label(rule, 1, flagged=False)
+    assert label(rule, -1)
+    assert not label(rule, 1, flagged=False)
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_the_threshold_that_is_told_is_the_one_that_comes_next(name):
+    rule = after_a_calm_start(name)
+    decide(rule, 40 + SCORES[:30])
+    label(rule, -1)
+    told, severity = rule.value, rule.severities(np.array([45.0]))[0]
+    decided = decide(rule, [45.0])
+    assert (decided.threshold[0], decided.severity[0]) == (told, severity)
+
+
+def test_nothing_is_flagged_before_there_is_a_level():
+    rule = rule_of("fixed", drift_relative=True, threshold_value=8.0)
+    assert rule.value == float_info.max
+    assert rule.severities(np.array([10.0])).tolist() == [0.0]
+    decided = decide(rule, [10.0, 18.5])
+    assert decided.is_anomaly.tolist() == [False, True]
+    assert (decided.is_anomaly == (np.array([10.0, 18.5]) > decided.threshold)).all()
 
 
 def test_a_normal_label_on_a_sample_that_was_not_flagged_ends_nothing():
     rule = after_a_calm_start()
     decide(rule, [40, 40, 1])
-    assert not rule.label_incident(False, -1, 0)
+    assert not label(rule, -1, flagged=False)
     assert rule.incidents.id == 1001
 
 
@@ -158,7 +206,7 @@ def test_thresholds_that_do_not_follow_the_scores_are_not_moved_by_incidents(nam
     rule = after_a_calm_start(name)
     before = rule.value
     decide(rule, 40 + SCORES[:10])
-    rule.label_incident(True, -1, 0)
+    label(rule, -1)
     assert rule.value == before
     decided = decide(rule, 40 + SCORES[:100])
     assert decided.is_anomaly.all()

@@ -26,14 +26,16 @@ STATES = [
     ("level_recent", lambda a: a * np.nan),
     ("level_oldest", lambda a: a + WINDOW),
     ("level_oldest", lambda a: a - 1000),
-    ("incident", lambda a: a * [0, 1, 1, 1, 1, 1, 1]),
-    ("incident", lambda a: np.add(a, [0, 10_000, 0, 0, 0, 0, 0])),
-    ("incident", lambda a: np.add(a, [0, 0, 1, 0, 0, 0, 0])),
-    ("incident", lambda a: np.add(a, [0, 0, 0, 1, 0, 0, 0])),
-    ("incident", lambda a: np.add(a, [0, 0, 0, 0, 1, 0, 0])),
-    ("incident", lambda a: np.add(a, [0, 0, 0, 0, 0, 8, 0])),
-    ("incident", lambda a: np.add(a, [0, 0, 0, 0, 0, 0, -1])),
-    ("incident", lambda a: a * [1, 0, 1, 1, 1, 1, 1]),
+    ("incident", lambda a: a * [0, 1, 1, 1, 1, 1, 1, 1]),
+    ("incident", lambda a: np.add(a, [0, 10_000, 0, 0, 0, 0, 0, 0])),
+    ("incident", lambda a: np.add(a, [0, 0, 1, 0, 0, 0, 0, 0])),
+    ("incident", lambda a: np.add(a, [0, 0, 0, 1, 0, 0, 0, 0])),
+    ("incident", lambda a: np.add(a, [0, 0, 0, 0, 1, 0, 0, 0])),
+    ("incident", lambda a: np.add(a, [0, 0, 0, 0, 0, 8, 0, 0])),
+    ("incident", lambda a: np.add(a, [0, 0, 0, 0, 0, 0, -1, 0])),
+    ("incident", lambda a: a * [1, 0, 1, 1, 1, 1, 1, 1]),
+    ("incident", lambda a: np.add(a, [0, 0, 0, 0, 0, 0, 0, -1])),
+    ("incident", lambda a: np.add(a, [0, 0, 0, 0, 0, 0, 0, 1000])),
     ("incident_scores", lambda a: a[:-1]),
     ("incident_scores", lambda a: np.append(a[0] - 1, a[1:])),
     ("incident_time", lambda a: np.full(1, np.inf)),
@@ -67,3 +69,10 @@ def test_a_state_that_no_history_leads_to_is_refused(rule, name, change):
 def checked(rule: Rule, state: dict[str, np.ndarray]) -> None:
     check_bounds(state)
     rule_of("weighted", drift_relative=True).check(state, rule.n_decided + 1)
+
+
+def test_an_open_incident_without_a_flagged_sample_is_refused(rule):
+    state = rule.state()
+    nobody = state | {"incident": state["incident"] * [1, 1, 0, 0, 0, 1, 1, 1], "incident_scores": np.zeros(1)}
+    with pytest.raises(InvalidSnapshot):
+        checked(rule, nobody)

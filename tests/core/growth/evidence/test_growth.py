@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from core import Detector
 from core.config import DetectorConfig
 from core.density.model import DensityModel
 from core.growth.evidence.reservoir import LEAST, TOTAL
 from core.mixture.learned import LearnedSample
+from core.trial import try_out
 
 FAMILIES = pytest.mark.parametrize("family", ["gaussian", "gaussian_diagonal"])
 
@@ -175,3 +177,17 @@ def test_at_the_cap_candidates_hold_all_that_was_counted_since():
             left = X @ growth.candidates.normal[leaf] >= growth.candidates.offset[leaf]
             sizes = growth.candidates.sizes(np.array([leaf]))[0]
             assert (sizes >= np.array([(there & left).sum(), (there & ~left).sum()]) - 1e-6).all()
+
+
+@pytest.mark.parametrize("split", ["evidence", "both", "scheduled"])
+def test_nodes_that_labels_emptied_give_no_warning_without_a_gaussian_feature(split):
+    rng = np.random.default_rng(0)
+    high = rng.permutation(80) < 40
+    X = rng.poisson(np.where(high, 300, 3))[:, None].astype(float)
+    config = DetectorConfig.from_dict({"features": [{"name": "x", "kind": "poisson"}], "split": split})
+    model = Detector(config)
+    records = model.observe(X).records
+    model.feedback(records[high], [True] * 40)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        model.observe(rng.poisson(3, (200, 1)).astype(float))
+        try_out(model)
