@@ -14,6 +14,8 @@ from core.threshold.ordinary_scores import ENOUGH
 NOTHING, OPENED, CLOSED, ACCEPTED = range(4)
 INCIDENT_EVENTS: Final = ("", "opened", "closed", "accepted")
 """What may happen to an incident at a sample, by its code."""
+OUTVOTED: Final = 10
+"""Normal labels that an anomalous one outweighs: where anomalies are frequent, an incident holds false alarms too."""
 MOVING: Final = 10
 """A flagged sample whose values all move counts as this many in which one stands still."""
 
@@ -24,8 +26,8 @@ class Incidents:
     It closes after close_samples samples in a row that are not flagged, or close_seconds after the last flagged one.
     After accept_samples flagged samples it is accepted: what it shows is the new normal. A sample in which a value
     stands still, longer than it ever did while ordinary, counts a tenth, for a broken thing shows the same for long.
-    Labels vote: while more of its samples are labelled anomalous than flagged ones normal, it is not accepted; while
-    there is a normal one and no majority against it, it is dismissed, and ends before the next sample.
+    Labels vote: while one of its samples is labelled anomalous, it is not accepted; while more than OUTVOTED flagged
+    ones are labelled normal for each of those, and at least one, it is dismissed, and ends before the next sample.
     """
 
     def __init__(self, config: DetectorConfig) -> None:
@@ -67,7 +69,7 @@ class Incidents:
         self._n_passed, self._flagged_at = 0, time
         self.peak = max(self.peak, score)
         self.scores = [*self.scores[1 - ENOUGH :], score]
-        return ACCEPTED if self._progress >= self._accept_at and self._n_anomalous <= self._n_normal else event
+        return ACCEPTED if self._progress >= self._accept_at and not self._n_anomalous else event
 
     def age(self, newest: int) -> int:
         """How many samples have come since it opened, with both ends; 0 without an incident."""
@@ -83,7 +85,7 @@ class Incidents:
     @property
     def is_dismissed(self) -> bool:
         """Whether labels say that it is the new normal."""
-        return 0 < self._n_normal >= self._n_anomalous
+        return self._n_normal > OUTVOTED * self._n_anomalous
 
     def label(self, label: int, old: int, *, flagged: bool) -> None:
         """A sample of the open incident is labelled +1 (anomalous), -1 (normal) or 0 (not any more), after old."""

@@ -9,7 +9,7 @@ from sys import float_info
 import numpy as np
 
 from core.config import DetectorConfig
-from core.decision.incidents import ACCEPTED, CLOSED, MOVING, NOTHING, OPENED
+from core.decision.incidents import ACCEPTED, CLOSED, MOVING, NOTHING, OPENED, OUTVOTED
 from core.decision.settling import CALM, ROOM
 from core.threshold.ordinary_scores import ENOUGH
 from core.threshold.recent_scores import WINDOW
@@ -124,13 +124,17 @@ class NaiveDecision:
             return decided
         above = score - level
         decided.level, decided.severity = level, self.ordinary.severity(above)
-        decided.is_anomaly = score > decided.threshold
+        decided.is_anomaly = score > decided.threshold and not self.equals(score, level, decided.threshold)
         if decided.is_anomaly:
             self.flag(decided, seq, above, time)
         else:
             self.unflagged_lasting.append(self.lasting())
             self.pass_by(decided, seq, above, time)
         return decided
+
+    def equals(self, score: float, level: float, threshold: float) -> bool:
+        """Whether a score is the threshold above the level, but for what adding and subtracting a level rounds off."""
+        return bool(level) and score - threshold <= 1e-14 * (abs(level) + abs(score))
 
     def flag(self, decided: Decided, seq: int, above: float, time: float) -> None:
         if self.incident and self.is_long_ago(time):
@@ -181,11 +185,11 @@ class NaiveDecision:
         return [sample for sample in self.samples.values() if sample.is_anomaly]
 
     def is_confirmed(self) -> bool:
-        return self.votes_against() > self.votes_for()
+        return self.votes_against() > 0
 
     def is_dismissed(self) -> bool:
         """Whether labels say that the open incident is normal."""
-        return 0 < self.votes_for() >= self.votes_against()
+        return self.votes_for() > OUTVOTED * self.votes_against()
 
     def open_incident(self) -> int:
         """The incident that is open for the next sample."""
