@@ -24,12 +24,17 @@ Label = Mapping[str, Any]
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """Why a sample was flagged: the nats that each feature adds, its expected value, and the nearest node."""
+    """Why a sample was flagged: the nats that each feature adds, its expected value, and the nearest node.
+
+    labels_contribution is in nats too, of what labels added; nearest_anomaly is the seq of a sample labelled anomalous.
+    """
 
     contributions: dict[str, float | None]
     expected: dict[str, float]
     node: int
     path: list[int]
+    labels_contribution: float
+    nearest_anomaly: int | None
 
 
 class Observed(msgspec.Struct, frozen=True):

@@ -128,10 +128,10 @@ class Detector:
         return label_path.feedback(self.state, records, labels)
 
     def score(self, X: Any) -> FloatArray:
-        """Give the scores -log p(x) (n,) of samples X (n, m), eq. (1) and (2); nothing is learned.
+        """Give the scores (n,) of samples X (n, m); nothing is learned.
 
-        In nats, of densities in the user's units; high means anomalous. Raises InvalidObservation as observe does, and
-        NotReady during the warm-up.
+        A score is -log p(x), eq. (1) and (2), in nats, of densities in the user's units, and what labels add to it,
+        eq. (36); high means anomalous. Raises InvalidObservation as observe does, and NotReady during the warm-up.
         """
         return sample_path.score(self.state, X)
 
@@ -140,8 +140,8 @@ class Detector:
         return self.state.rule.severities(score)
 
     def log_density(self, X: Any) -> FloatArray:
-        """Give log p(x) (n,) of samples X (n, m): minus the score. Raises what score raises."""
-        return -self.score(X)
+        """Give log p(x) (n,) of samples X (n, m), whatever labels say. Raises what score raises."""
+        return sample_path.log_density(self.state, X)
 
     def explain(self, X: Any) -> Explanation:
         """Explain the scores of samples X (n, m); nothing is learned. Raises what score raises."""

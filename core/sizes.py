@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.config import DetectorConfig
-from core.density.labelled import CAPACITY as LABELLED_SAMPLES
 from core.families import Layout
+from core.feedback.background import CAPACITY as BACKGROUND_SAMPLES
+from core.feedback.background import SETTLE_EVERY
+from core.feedback.background import WINDOW as BACKGROUND_SCORES
 from core.feedback.costs import MAX_BINS
+from core.feedback.labelled_samples import CAPACITY as LABELLED_SAMPLES
 from core.growth.evidence.reservoir import LEAST, LEAST_A_FEATURE, TOTAL
 from core.records.layout import row_type
 from core.snapshot import DIGEST_BYTES
@@ -26,7 +29,8 @@ COST_NUMBERS: Final = 4 * MAX_BINS + 6
 NODE_NUMBERS: Final = 16
 """Counts, links and weights of a node."""
 FLOAT_OBJECT_BYTES: Final = 32
-ARRAYS_BYTES: Final = 100 * 200
+ARRAY_BYTES: Final = 200
+ARRAYS_BYTES: Final = 100 * ARRAY_BYTES
 """A hundred arrays, each with what the allocator adds."""
 
 
@@ -43,49 +47,50 @@ def sizes_of(config: DetectorConfig) -> Sizes:
     """Estimate a detector of this config when all its nodes are there and everything that is bounded is full.
 
     >>> sizes_of(DetectorConfig(n_features=3)).record_bytes
-    166
+    150
     """
-    models = _models(config)
-    snapshot = _snapshot_bytes(config, models)
-    memory = snapshot + sum(_made_again_bytes(config, nodes) for nodes in models)
+    snapshot = _snapshot_bytes(config)
+    memory = snapshot + _made_again_bytes(config) + (_resemblance_bytes(config) if config.corrects_scores else 0)
     return Sizes(memory, snapshot, _record_bytes(config))
 
 
-def _models(config: DetectorConfig) -> list[int]:
-    """The most nodes of each model that there may be: of everything, and of labelled normals."""
-    alone = config.profile == "paper" or config.learn_from == "labelled_normal"
-    return [config.max_nodes] if alone else [config.max_nodes, max(1, config.max_nodes // 2)]
-
-
-def _snapshot_bytes(config: DetectorConfig, models: list[int]) -> int:
-    """The bytes of the state: the models, the warm-up, the scores and labels."""
-    numbers = sum(_model_numbers(config, nodes) for nodes in models) + 2 * config.n_features
-    numbers += _threshold_numbers(config) + COST_NUMBERS
-    if len(models) > 1:
-        numbers += LABELLED_SAMPLES * (config.n_features + 3) + 2 * WINDOW
+def _snapshot_bytes(config: DetectorConfig) -> int:
+    """The bytes of the state: the model, the warm-up, the scores and labels."""
+    numbers = _model_numbers(config) + 2 * config.n_features + _threshold_numbers(config) + COST_NUMBERS
+    if config.corrects_scores:
+        numbers += 2 * LABELLED_SAMPLES * (config.n_features + 2)
+        numbers += (BACKGROUND_SAMPLES + SETTLE_EVERY) * config.n_features + BACKGROUND_SCORES + SETTLE_EVERY
     header = HEADER_BYTES + len(json.dumps(config.to_dict()))
     return NUMBER_BYTES * numbers + config.warmup * _record_bytes(config) + header
 
 
-def _model_numbers(config: DetectorConfig, nodes: int) -> int:
-    """What a model keeps: nodes, the two sides of each leaf's candidate, the leaves' recent samples, a round."""
-    m, width = config.n_features, Layout(config.kinds).width
+def _model_numbers(config: DetectorConfig) -> int:
+    """What the model keeps: nodes, the two sides of each leaf's candidate, the leaves' recent samples, a round."""
+    m, width, nodes = config.n_features, Layout(config.kinds).width, config.max_nodes
     matrix = _covariance_numbers(config)
     packed = matrix if config.family.endswith("diagonal") else m * (m + 1) // 2
     numbers = nodes * (2 * packed + 3 * width + 3 * m + NODE_NUMBERS) + _round_samples(config) * (m + 1)
-    return numbers + (nodes + 1) * (packed + width + 1) + _recent_samples(config, nodes) * (2 * m + 2)
+    return numbers + (nodes + 1) * (packed + width + 1) + _recent_samples(config) * (2 * m + 2)
 
 
-def _made_again_bytes(config: DetectorConfig, nodes: int) -> int:
-    """What one model takes in memory that a snapshot leaves out.
+def _made_again_bytes(config: DetectorConfig) -> int:
+    """What the model takes in memory that a snapshot leaves out.
 
     Whole matrices, factors of the covariances, the tree's relations, what is known of the samples of a round.
     """
-    m, matrix = config.n_features, _covariance_numbers(config)
+    m, matrix, nodes = config.n_features, _covariance_numbers(config), config.max_nodes
     factors = NUMBER_BYTES * nodes * (8 * matrix + 8 * m + 2 * Layout(config.kinds).width + NODE_NUMBERS)
-    relations = nodes * (nodes + LABELLED_SAMPLES) + NUMBER_BYTES * nodes * (nodes + 1) // 2
+    relations = nodes * nodes + NUMBER_BYTES * nodes * (nodes + 1) // 2
     pending = _round_samples(config) * NUMBER_BYTES * (3 * m + nodes + 2)
     return factors + relations + pending + ARRAYS_BYTES + 2 * FLOAT_OBJECT_BYTES * _threshold_numbers(config)
+
+
+def _resemblance_bytes(config: DetectorConfig) -> int:
+    """What the kernels of known samples take in memory, and the background's lists, cut when twice as long."""
+    known, m = 2 * LABELLED_SAMPLES + BACKGROUND_SAMPLES, config.n_features
+    kernels = NUMBER_BYTES * known * (m + 4)
+    scores = 2 * BACKGROUND_SCORES * (FLOAT_OBJECT_BYTES + NUMBER_BYTES)
+    return kernels + scores + 2 * BACKGROUND_SAMPLES * (NUMBER_BYTES * m + ARRAY_BYTES)
 
 
 def _threshold_numbers(config: DetectorConfig) -> int:
@@ -93,11 +98,11 @@ def _threshold_numbers(config: DetectorConfig) -> int:
     return ORDINARY_SCORES + (WINDOW if config.drift_relative else 0) + 4 * LABELLED_SCORES
 
 
-def _recent_samples(config: DetectorConfig, nodes: int) -> int:
-    """The samples that the leaves of a model keep at most."""
+def _recent_samples(config: DetectorConfig) -> int:
+    """The samples that the leaves keep at most."""
     if config.profile == "paper":
         return 0
-    return max(TOTAL, (nodes + 1) // 2 * max(LEAST, LEAST_A_FEATURE * (config.n_features + 1)))
+    return max(TOTAL, (config.max_nodes + 1) // 2 * max(LEAST, LEAST_A_FEATURE * (config.n_features + 1)))
 
 
 def _covariance_numbers(config: DetectorConfig) -> int:

@@ -48,7 +48,7 @@ def _read(detector: Detector, X: FloatArray) -> None:
         return
     said = [detector.score(X), np.array(detector.threshold), np.array(detector.costs().cost)]
     explained = detector.explain(X)
-    said += [explained.contribution[~np.isnan(X)], explained.expected]
+    said += [explained.contribution[~np.isnan(X)], explained.expected, explained.labels_contribution]
     for node in detector.describe()["nodes"]:
         said += [np.array(node["mean"]), np.array(node["covariance"])]
     if detector.config.n_features > 1:

@@ -24,6 +24,8 @@ _EXPLANATION: Final = {
     "expected": {"cpu": 0.61, "latency_ms": 20.0},
     "node": 0,
     "path": [0],
+    "labels_contribution": 0.0,
+    "nearest_anomaly": None,
 }
 _COLUMNS: Final = {
     "stream": "web-1",
@@ -167,6 +169,8 @@ EXAMPLES: Final[dict[str, Any]] = {
         "contributions": _EXPLANATION["contributions"],
         "expected": _EXPLANATION["expected"],
         "path": _EXPLANATION["path"],
+        "labels_contribution": _EXPLANATION["labels_contribution"],
+        "nearest_anomaly": _EXPLANATION["nearest_anomaly"],
         "first_explanation": _EXPLANATION,
     },
     "ReviewQueue": {"stream": "web-1", "samples": [_LOGGED], "border": 1.5},

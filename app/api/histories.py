@@ -102,6 +102,8 @@ def described(inspection: Inspection) -> dict[str, Any]:
         "contributions": now and now.contributions,
         "expected": now and now.expected,
         "path": now and now.path,
+        "labels_contribution": now and now.labels_contribution,
+        "nearest_anomaly": now and now.nearest_anomaly,
         "first_explanation": first,
     }
     present = {"score_now": inspection.score_now, "threshold_now": inspection.threshold_now}

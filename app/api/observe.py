@@ -106,7 +106,9 @@ def named(explained: Explained, features: Sequence[str]) -> Explanation:
     """Give an explanation by the names of the features."""
     contributions = dict(zip(features, explained.contributions, strict=True))
     expected = dict(zip(features, explained.expected, strict=True))
-    return Explanation(contributions, expected, explained.path[-1], explained.path)
+    return Explanation(
+        contributions, expected, explained.path[-1], explained.path, explained.labels, explained.nearest_anomaly
+    )
 
 
 LINES = {

@@ -79,6 +79,11 @@ class DetectorConfig:
         costs = self.cost_false_negative / self.cost_false_positive
         return min(0.5, FALSE_SHARE * self.expected_anomaly_rate * costs)
 
+    @property
+    def corrects_scores(self) -> bool:
+        """Whether scores make up for learned anomalies: not if labelled normals alone are learned, nor in the paper."""
+        return self.profile != "paper" and self.learn_from != "labelled_normal"
+
     def __post_init__(self) -> None:
         """Validate what was given, then fill in the profile."""
         self._settle("profile", PROFILE)

@@ -3,5 +3,4 @@
 model       the nodes of the tree, and when they learn
 round       samples as the frozen model sees them, until their round ends
 imputation  samples with missing features
-labelled    the samples that were labelled last, and how likely they make normal samples in each node
 """

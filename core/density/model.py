@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from core.arrays import FloatArray
 from core.config import DetectorConfig
 from core.density.imputation import impute
-from core.density.labelled import LabelledSamples
 from core.density.round import Batch, Round, check_pending, learned_as
 from core.errors import InvalidSnapshot
 from core.families.base import NodeDensities
@@ -30,6 +29,8 @@ from core.mixture.nodes import Nodes
 from core.snapshot import Arrays, take
 from core.tree.subspaces import SubspaceTree
 
+RARITY: Final = 0.2
+"""A node that holds this share of all samples is as likely anomalous as normal. Chosen by hand."""
 REACH: Final = 5.0
 """Samples are learned drawn in to sqrt(m) + REACH deviations of the root, eq. (18): an outlier of 1e15 does not blind
 the model, and can be subtracted again. Chosen by hand; section 10 of docs/method.md has the loss without it."""
@@ -39,7 +40,7 @@ class DensityModel:
     """A density over scaled samples Z (n, m); NaN stands for a missing feature.
 
     Deviations from the paper, under the default profile: rounds, samples drawn in by eq. (18), forgetting, and weights
-    that labels correct, eq. (34).
+    that mistrust rare nodes, eq. (34).
     """
 
     def __init__(self, config: DetectorConfig) -> None:
@@ -54,7 +55,6 @@ class DensityModel:
         )
         self._reach = sqrt(config.n_features) + REACH if config.profile != "paper" else None
         self._round = Round()
-        self._labelled: LabelledSamples | None = None
         self._log_weights: FloatArray | None = None
 
     @property
@@ -83,17 +83,10 @@ class DensityModel:
         """Logs (N,) of the weights that score: alpha times each node's chance of being normal, eq. (34), normalised."""
         if self._log_weights is None:
             self._log_weights = self.mixture.log_weights
-            if self._labelled is not None:
-                weights = self.weights * self._labelled.normality(self.tree, self.counts)
+            if self.config.corrects_scores:
+                weights = self.weights * normality(self.counts)
                 self._log_weights = np.log(np.maximum(weights / weights.sum(), LEAST_WEIGHT))
         return self._log_weights
-
-    def weigh_normality(self, labelled: LabelledSamples | None) -> None:
-        """Weigh the nodes by their chance of being normal, eq. (34), from now on, or with None all alike.
-
-        Call it again when labels change.
-        """
-        self._labelled, self._log_weights = labelled, None
 
     def log_p(self, log_density: FloatArray) -> FloatArray:
         """The log density (n,) of the mixture, eq. (10), by the weights that score, from those of the nodes (n, N)."""
@@ -244,3 +237,13 @@ class DensityModel:
             pending.learned, pending.spread = told
             pending.left = self.growth.sides(pending.learned)
         return pending
+
+
+def normality(counts: FloatArray) -> FloatArray:
+    """The chance (N,) that a sample of each node is normal, above 0, eq. (34), by the nodes' counts (N,).
+
+    >>> normality(np.array([999.0, 199.0, 0.0])).round(3).tolist()
+    [0.833, 0.5, 0.005]
+    """
+    chance: FloatArray = (counts + 1.0) / (counts + 1.0 + RARITY * (counts[0] + 1.0))
+    return chance

@@ -2,8 +2,8 @@
 
 state        everything that a detector knows; saving and restoring it
 sample_path  a sample: validate, scale, score, decide, learn
-label_path   a label that comes later: validate, then correct threshold, costs and densities
-learning     what both teach the densities
+label_path   a label that comes later: validate, then correct threshold, costs, density and scores
+learning     what both teach
 
 The state holds a core.decision.rule.DecisionRule. The sample path asks it to decide each score, and the label path
 tells it each label. The rule holds the core.threshold.Threshold that the config names (core.threshold.factory).

@@ -1,4 +1,4 @@
-"""The path of a label: validate, then correct the threshold, the costs and the densities.
+"""The path of a label: validate, then correct the threshold, the costs, the density, and what scores make of labels.
 
 A label comes after the decision, maybe hours later. The record of its sample has kept all that is needed: score,
 decision, and how the sample was learned.
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.engine.learning import relearn, supervise
+from core.engine.learning import relearn, remember
 from core.engine.state import DetectorState
 from core.records import Records
 from core.results import Feedback
@@ -57,7 +57,7 @@ def _relabel(state: DetectorState, record: Records, label: int) -> bool:
         state.rule.label(int(row["seq"]), score, float(row["level"]), label)
         state.costs.relabel(score, bool(row["is_anomaly"]), old, label)
     retracted = relearn(state, record)
-    supervise(state, record, old)
+    remember(state, record)
     return retracted
 
 

@@ -1,10 +1,8 @@
-"""What the densities learn of a sample, and how a label changes that later.
+"""What is learned of a sample, and how a label changes that later.
 
 config.learn_from says which samples are learned. Labels are +1 (anomalous), -1 (normal) and 0 (none). A record keeps
-how its sample was learned, so that the densities can take it back.
+how its sample was learned, so that the density can take it back.
 """
-
-from dataclasses import replace
 
 from core.arrays import BoolArray, FloatArray
 from core.density.round import Batch
@@ -57,21 +55,13 @@ def relearn(state: DetectorState, record: Records) -> bool:
     return not is_wanted and status == LEARNED
 
 
-def supervise(state: DetectorState, record: Records, old: int) -> None:
-    """Tell the supervision the new label of one sample, whose label was old: the second model learns normals only."""
-    if not state.supervision.needed:
+def remember(state: DetectorState, record: Records) -> None:
+    """Let the scores know the new label of one sample, by its values as they are learned."""
+    if not state.resemblance.active:
         return
-    row, label = record.rows[0], int(record.label[0])
-    if row["status"] == NOT_LEARNED:
-        x = evaluate(state, record.x, record.time).learned[0]
-    else:
-        sample = _learned(state, record)
-        x = sample.x
-        if old < 0:
-            state.supervision.normals.retract(replace(sample, ordinal=int(row["normal_ordinal"])))
-        if label < 0:
-            row["normal_ordinal"] = state.supervision.learn(sample)
-    state.supervision.label(int(row["seq"]), label, float(row["gain"]), x)
+    row = record.rows[0]
+    x = _learned(state, record).x if row["status"] != NOT_LEARNED else evaluate(state, record.x, record.time).learned[0]
+    state.resemblance.label(int(row["seq"]), int(row["label"]), x)
 
 
 def _learned(state: DetectorState, record: Records) -> LearnedSample:

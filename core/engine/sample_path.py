@@ -11,8 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from core.arrays import FloatArray
+from core.decision.rule import Decisions
 from core.density.round import Batch
-from core.engine.learning import evaluate, learn, supervise
+from core.engine.learning import evaluate, learn, remember
 from core.engine.state import DetectorState
 from core.records import Records
 from core.results import Observation
@@ -40,14 +41,20 @@ def observe(state: DetectorState, X: Any, times: Any, *, explain: bool) -> Obser
 def score(state: DetectorState, X: Any) -> FloatArray:
     """Score samples X (n, m), as Detector.score says; nothing is learned."""
     X = checked_samples(X, state.config.n_features, state.config.features)
-    return _scores(state, state.scaling.apply(X))
+    return np.concatenate([np.zeros(0), *(_scores(state, batch) for batch in _segments(state, X))])
+
+
+def log_density(state: DetectorState, X: Any) -> FloatArray:
+    """Give the log density of samples X (n, m), as Detector.log_density says; nothing is learned."""
+    X = checked_samples(X, state.config.n_features, state.config.features)
+    return np.concatenate([np.zeros(0), *(-_surprise(state, batch) for batch in _segments(state, X))])
 
 
 def explain(state: DetectorState, X: Any) -> Explanation:
     """Explain the scores of samples X (n, m), as Detector.explain says; nothing is learned."""
     X = checked_samples(X, state.config.n_features, state.config.features)
-    Z = state.scaling.apply(X)
-    return _explanation(state, Z, _scores(state, Z))
+    parts = [_explanation(state, batch, _scores(state, batch)) for batch in _segments(state, X)]
+    return Explanation.concatenate([Explanation.empty(state.config.n_features), *parts])
 
 
 def _parts(
@@ -67,24 +74,33 @@ def _parts(
 def _pass(state: DetectorState, X: FloatArray, time: FloatArray, explained: list[Explanation] | None) -> Records:
     """Score, decide, explain if asked to, and learn samples (n, m), no more than the round has room for."""
     batch = evaluate(state, X, time)
-    score, gain = _scores_of(state, batch)
-    decided = state.rule.decide(state.next_seq, X, score, time)
+    score, decided = _decide(state, batch, X)
     flagged = decided.is_anomaly
     state.costs.count(flagged)
     if explained is not None and flagged.any():
-        explained.append(_explanation(state, batch.Z[flagged], score[flagged]))
+        explained.append(_explanation(state, batch.rows(flagged), score[flagged]))
     n_nodes, altered = batch.left.shape[1], batch.any_altered
     records = Records.of(state.next_seq, X, time, n_nodes=n_nodes, altered=altered)
-    records.note_decided(score, gain, decided)
+    records.note_decided(score, decided)
     learn(state, batch, records)
     state.next_seq += len(X)
     return records
 
 
-def _scores_of(state: DetectorState, batch: Batch) -> tuple[FloatArray, FloatArray]:
-    """Scores (n,), and by how much the second model ranks each higher, (n,), which a late label needs to know."""
-    log_density, gain = state.supervision.combine(batch)
-    return state.scaling.score(batch.Z, log_density), gain
+def _decide(state: DetectorState, batch: Batch, X: FloatArray) -> tuple[FloatArray, Decisions]:
+    """Score and decide samples (n, m), in parts for each of which what labels add is fixed."""
+    surprise = _surprise(state, batch)
+    scores, decided = np.empty(len(X)), []
+    start = 0
+    while start < len(X):
+        part = slice(start, start + state.resemblance.room(len(X) - start))
+        x, plain = batch.learned[part], surprise[part]
+        scores[part] = state.resemblance.raised(x, plain)
+        decided.append(state.rule.decide(state.next_seq + start, X[part], scores[part], batch.time[part]))
+        ordinary = decided[-1].ordinary
+        state.resemblance.note(x[ordinary], plain[ordinary])
+        start = part.stop
+    return scores, decided[0] if len(decided) == 1 else Decisions(*map(np.concatenate, zip(*decided, strict=True)))
 
 
 def _warm_up(state: DetectorState, X: FloatArray, time: FloatArray) -> Records:
@@ -105,20 +121,33 @@ def _end_warmup(state: DetectorState) -> None:
     for i in range(len(warm)):
         record = warm[i]
         batch = evaluate(state, record.x, record.time)
-        state.rule.warm_up(int(record.seq[0]), record.x, _scores_of(state, batch)[0])
+        surprise = _surprise(state, batch)
+        state.rule.warm_up(int(record.seq[0]), record.x, state.resemblance.raised(batch.learned, surprise))
+        state.resemblance.note(batch.learned, surprise)
         learn(state, batch, record)
         if record.label[0] != 0:
-            supervise(state, record, 0)
+            remember(state, record)
     state.warmup = warm.compact()
 
 
-def _scores(state: DetectorState, Z: FloatArray) -> FloatArray:
-    """Scores (n,) of scaled samples (n, m), a segment at a time."""
-    segments = [Z[start : start + SEGMENT_ROWS] for start in range(0, len(Z), SEGMENT_ROWS)]
-    parts = [state.scaling.score(segment, state.supervision.log_density(segment)) for segment in segments]
-    return np.concatenate([np.zeros(0), *parts])
+def _segments(state: DetectorState, X: FloatArray) -> Iterator[Batch]:
+    """Evaluate samples (n, m) that are not learned, a segment at a time."""
+    for start in range(0, len(X), SEGMENT_ROWS):
+        part = X[start : start + SEGMENT_ROWS]
+        yield evaluate(state, part, np.full(len(part), np.nan))
 
 
-def _explanation(state: DetectorState, Z: FloatArray, score: FloatArray) -> Explanation:
-    """Why scaled samples (n, m) have these scores (n,)."""
-    return explanation_of(state.supervision.models(), state.scaling, Z, score)
+def _surprise(state: DetectorState, batch: Batch) -> FloatArray:
+    """-log p (n,) in the user's units."""
+    return state.scaling.score(batch.Z, state.density.log_p(batch.log_density))
+
+
+def _scores(state: DetectorState, batch: Batch) -> FloatArray:
+    """Scores (n,) of samples that are not learned."""
+    return state.resemblance.raised(batch.learned, _surprise(state, batch))
+
+
+def _explanation(state: DetectorState, batch: Batch, score: FloatArray) -> Explanation:
+    """Why n samples have these scores (n,)."""
+    added, nearest = state.resemblance.added(batch.learned), state.resemblance.nearest_anomaly(batch.learned)
+    return explanation_of(state.density, state.scaling, batch.Z, score, added, nearest)

@@ -12,7 +12,7 @@ from core.density.model import DensityModel
 from core.engine.upgrade import upgraded
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
 from core.feedback.costs import RunningCosts
-from core.feedback.supervision import Supervision
+from core.feedback.resemblance import Resemblance
 from core.records import Records
 from core.scaling import Scaling, check_scaling, given
 from core.snapshot import Arrays, decode_snapshot, encode_snapshot, take, version_of
@@ -30,7 +30,7 @@ class DetectorState:
     warmup     records of the samples that fix the scaling, kept for good: a label may come for any of them
     scaling    from the user's units to the space of the densities; exists once the warm-up is over
     density    p(x): the model of all samples that config.learn_from wants
-    supervision  what labels say beyond that: a second model, of labelled normals
+    resemblance  what labels add to scores
     rule       decides: what is flagged, how rare it is, and incidents; exists once the warm-up is over
     costs      what the decisions on labelled samples cost
     next_seq   the number of the next sample; the first one has first_seq
@@ -41,7 +41,7 @@ class DetectorState:
         self.first_seq = self.next_seq = first_seq
         self.warmup = Records.empty(0, config.n_features, 0, altered=False)
         self.density = DensityModel(config)
-        self.supervision = Supervision(config, self.density)
+        self.resemblance = Resemblance(config)
         self.costs = RunningCosts(config.cost_false_negative, config.cost_false_positive)
         self._scaling: Scaling | None = None
         self._rule: DecisionRule | None = None
@@ -92,13 +92,14 @@ class DetectorState:
         """The newest timestamp observed, in seconds; None before any, and without a half-life in seconds."""
         if self.config.half_life_seconds is None:
             return None
-        newest = max(self.density.newest_time, self.supervision.newest_time, self.warmup.time.max(initial=-np.inf))
+        newest = max(self.density.newest_time, self.warmup.time.max(initial=-np.inf))
         return float(newest) if np.isfinite(newest) else None
 
     def renumber(self, first_seq: int) -> None:
         """Number the samples anew, the first one first_seq."""
         shift = first_seq - self.first_seq
         self.first_seq, self.next_seq = first_seq, self.next_seq + shift
+        self.resemblance.renumber(shift)
         if self.ready:
             self.rule.renumber(shift)
 
@@ -130,7 +131,7 @@ class DetectorState:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Give the arrays of a snapshot, by name."""
-        arrays = self.density.state() | self.supervision.state() | self.costs.state()
+        arrays = self.density.state() | self.resemblance.state() | self.costs.state()
         arrays["warmup"] = np.frombuffer(self.warmup.to_bytes(), np.uint8)
         if self.ready:
             arrays |= {"location": self.scaling.location, "scale": self.scaling.scale} | self.rule.state()
@@ -144,7 +145,7 @@ class DetectorState:
         check_bounds(arrays)
         self._check_warmup(ready="location" in arrays)
         self.density.check(arrays)
-        self.supervision.check(arrays)
+        self.resemblance.check(arrays)
         self.costs.check(arrays)
         if "location" in arrays:
             location, scale = (take(arrays, k, np.float64, (self.config.n_features,)) for k in ("location", "scale"))
@@ -169,5 +170,5 @@ class DetectorState:
             self.start(Scaling(arrays["location"], arrays["scale"], self.config.kinds))
             self.rule.load(arrays, self.first_seq, self.next_seq)
         self.density.load(arrays)
-        self.supervision.load(arrays)
+        self.resemblance.load(arrays)
         self.costs.load(arrays)

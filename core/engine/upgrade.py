@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from core.config import DetectorConfig
 from core.decision.rule import DecisionRule
 from core.errors import InvalidSnapshot
+from core.feedback.background import Background
+from core.feedback.labelled_samples import CAPACITY
 from core.snapshot import Arrays, take
 from core.threshold.ordinary_scores import OrdinaryScores
 from core.threshold.recent_scores import check_ring
@@ -16,12 +18,13 @@ from core.threshold.recent_scores import check_ring
 def upgraded(arrays: Arrays, config: DetectorConfig) -> dict[str, NDArray[Any]]:
     """The arrays of version 2 or 3 as those of version 4.
 
-    The scores that the threshold remembered are taken for ordinary ones, labels stay, and no incident is open.
+    The scores that the threshold remembered are taken for ordinary ones, labels stay, no incident is open, and the
+    background begins. The second model of labelled normals goes.
     """
+    kept = _with_labelled_samples(arrays, config)
     if "location" not in arrays:
-        return dict(arrays)
+        return kept
     rule = DecisionRule(config, 0.0)
-    kept = dict(arrays)
     if config.threshold in ("weighted", "hindsight"):
         ring = take(arrays, "threshold_recent", np.float64, (-1,))
         _, oldest, n_labels = take(arrays, "threshold_progress", np.int64, (3,)).tolist()
@@ -32,3 +35,16 @@ def upgraded(arrays: Arrays, config: DetectorConfig) -> dict[str, NDArray[Any]]:
         del kept["threshold_recent"], kept["threshold_progress"]
         kept["threshold_clock"] = np.array([n_labels])
     return rule.state() | kept
+
+
+def _with_labelled_samples(arrays: Arrays, config: DetectorConfig) -> dict[str, NDArray[Any]]:
+    """All that stays as it is, and the last labelled samples; they were kept together, and are now by their label."""
+    gone = ("normals_", "ranked_", "labelled_")
+    kept = {name: array for name, array in arrays.items() if not name.startswith(gone)}
+    seq = take(arrays, "labelled_seq", np.int64, (-1,))
+    label = take(arrays, "labelled_label", np.int64, (len(seq),))
+    x = take(arrays, "labelled_x", np.float64, (len(seq), config.n_features))
+    of_either = [np.flatnonzero(label == kind)[-CAPACITY:] for kind in (-1, 1)]
+    last = np.concatenate(of_either)
+    samples = {"labelled_seq": seq[last], "labelled_label": label[last], "labelled_x": x[last]}
+    return kept | Background(config.n_features).state() | samples

@@ -1,5 +1,8 @@
 """What labels do beyond the threshold.
 
-supervision  a second density, of labelled normals, mixed in as it earns it
-costs        what the decisions turned out to cost
+resemblance       what labels add to scores
+kernels           how dense known anomalies and normals lie round a sample
+labelled_samples  the samples that were labelled last
+background        samples of late, and the spread of their scores
+costs             what the decisions turned out to cost
 """

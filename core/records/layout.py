@@ -18,7 +18,7 @@ from core.snapshot import DIGEST_BYTES, digest
 MAGIC: Final = b"ITANrows"
 VERSION: Final = 3
 OLDER: Final = 2
-"""The version that is read too: it knew of no incidents."""
+"""The version that is read too: it knew of no incidents, and of a second model of labelled normals."""
 _HEADER: Final = Struct("<8sHHHH")
 NOT_LEARNED: Final = 0
 LEARNED: Final = 1
@@ -31,10 +31,9 @@ def row_type(n_features: int, side_bytes: int, altered: int) -> np.dtype[Any]:
     """One record: the sample, its score and decision, its label, and how it was learned.
 
     ordinary says whether the sample counts as ordinary. level is the level that the decision rule measured the score
-    from, gain how much higher the second model ranked it.
-    ordinal and normal_ordinal count it among the learned samples and among the labelled normals. left has one bit a
-    node, for trees that grow by 2-means. learned and spread (n_features wide, or 0) hold what entered the statistics
-    if that is not the scaled sample itself; otherwise learned is NaN.
+    from. ordinal counts it among the learned samples. left has one bit a node, for trees that grow by 2-means. learned
+    and spread (n_features wide, or 0) hold what entered the statistics if that is not the scaled sample itself;
+    otherwise learned is NaN.
     """
     return np.dtype(
         [
@@ -51,9 +50,7 @@ def row_type(n_features: int, side_bytes: int, altered: int) -> np.dtype[Any]:
             ("label", "i1"),
             ("status", "i1"),
             ("level", "<f8"),
-            ("gain", "<f8"),
             ("ordinal", "<i8"),
-            ("normal_ordinal", "<i8"),
             ("time", "<f8"),
             ("left", "u1", (side_bytes,)),
             ("learned", "<f8", (altered,)),
@@ -73,8 +70,11 @@ def blank_row(kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def copy_rows(source: NDArray[Any], target: NDArray[Any]) -> None:
-    """Overwrite rows (n,) by others (n,), which may be narrower."""
+    """Overwrite rows (n,) by others (n,), which may be narrower, or older: what is not known any more is left out."""
+    known = target.dtype.names or ()
     for name in source.dtype.names or ():
+        if name not in known:
+            continue
         if source[name].ndim == 1:
             target[name] = source[name]
         else:
@@ -108,7 +108,11 @@ def unpack(blob: bytes) -> tuple[np.dtype[Any], bytes]:
 def _older_row_type(n_features: int, side_bytes: int, altered: int) -> np.dtype[Any]:
     kind = row_type(n_features, side_bytes, altered)
     new = ("severity", "incident", "event", "ordinary")
-    return np.dtype([(name, kind[name]) for name in kind.names or () if name not in new])
+    fields: list[tuple[str, Any]] = [(name, kind[name]) for name in kind.names or () if name not in new]
+    places = [name for name, _ in fields]
+    fields.insert(places.index("ordinal"), ("gain", "<f8"))
+    fields.insert(places.index("time") + 1, ("normal_ordinal", "<i8"))
+    return np.dtype(fields)
 
 
 def read_rows(kind: np.dtype[Any], body: bytes) -> NDArray[Any]:
@@ -137,9 +141,8 @@ def check_rows(rows: NDArray[Any]) -> None:
     ]
     flags = [rows[name].view(np.uint8) <= 1 for name in ("is_anomaly", "ordinary", "ready")]
     numbers = [
-        ~np.isinf(rows[name])
-        for name in ("x", "score", "threshold", "severity", "level", "gain", "time", "learned", "spread")
+        ~np.isinf(rows[name]) for name in ("x", "score", "threshold", "severity", "level", "time", "learned", "spread")
     ]
-    numbers += [~np.isnan(rows[name]) for name in ("level", "gain")]
+    numbers.append(~np.isnan(rows["level"]))
     if not all(fits.all() for fits in (*codes, *flags, *numbers)):
         raise InvalidSnapshot("its rows hold a value that no detector writes")

@@ -177,10 +177,10 @@ class Records:
         """Raise InvalidSnapshot for values that no detector writes."""
         check_rows(self.rows)
 
-    def note_decided(self, score: FloatArray, gain: FloatArray, decided: Decisions) -> None:
-        """Write scores (n,), by how much the second model ranks each higher (n,), and what was decided of them."""
+    def note_decided(self, score: FloatArray, decided: Decisions) -> None:
+        """Write scores (n,), and what was decided of them."""
         rows = self.rows
-        rows["ready"], rows["score"], rows["gain"] = True, score, gain
+        rows["ready"], rows["score"] = True, score
         for name, column in decided._asdict().items():
             rows[name] = column
 

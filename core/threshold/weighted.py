@@ -46,7 +46,7 @@ class WeightedThreshold(HindsightThreshold):
     def _fit(self, ordinary: OrdinaryScores, n_seen: int, newest: int) -> float:
         score, step = self.labelled.steps(self.cost_anomalous, self.cost_normal)
         false_share = 0.0 if self.labels_trusted else _false_share(step)
-        near = np.count_nonzero((step > 0) & (ordinary.chances(score) > NEAR)) - false_share * len(score)
+        near = np.count_nonzero(ordinary.chances(score[step > 0]) > NEAR) - false_share * len(score)
         span = max(self.labelled.span(newest), min(n_seen, SPAN)) + RATE_PRIOR_COUNT
         rate = min(max(self.rate, near / span), 0.5)
         denoised = (1 + false_share * self.cost_anomalous / self.cost_normal) / (1 - false_share)

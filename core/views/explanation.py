@@ -1,12 +1,11 @@
-"""Why a sample has its score: what each feature adds to it, which value was expected, and the nearest node."""
+"""Why a sample has its score: what features and labels add to it, which values were expected, and what lies near."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from sys import float_info
 
 import numpy as np
 
-from core.arrays import BLOCK_ROWS, BoolArray, FloatArray
+from core.arrays import BLOCK_ROWS, BoolArray, FloatArray, IntArray
 from core.density.model import DensityModel
 from core.families.base import NodeDensities
 from core.scaling import LIMIT, Scaling
@@ -17,10 +16,13 @@ from core.views.description import finite
 class Explanation:
     """Why n samples have their scores, in columns; score (n,) are the scores.
 
-    contribution (n, m), in nats, is the score minus the score with this feature integrated out; NaN for missing ones,
+    labels_contribution (n,), in nats, is what labels added to the score, eq. (36); nearest_anomaly (n,) is the seq of
+    the nearest sample that is labelled anomalous, 0 while labels add nothing. The rest of the score is -log p.
+
+    contribution (n, m), in nats, is -log p minus -log p with this feature integrated out; NaN for missing ones,
     which are integrated out of both. Correlated features share what they explain, so contributions need not sum to the
-    score. Both scores are those of the scaled space: in the user's units a feature would also count the log of its
-    unit, and bytes would outweigh seconds. With a single feature the score without it is 0.
+    score. Both are those of the scaled space: in the user's units a feature would also count the log of its
+    unit, and bytes would outweigh seconds. With a single feature what is left without it is 0.
 
     expected (n, m) is the mean of each feature given the others, in the user's units; for kinds with a coordinate of
     their own, the value at the mean coordinate. path lists the nodes from the root to the one of highest
@@ -31,46 +33,40 @@ class Explanation:
     contribution: FloatArray
     expected: FloatArray
     path: list[list[int]]
+    labels_contribution: FloatArray
+    nearest_anomaly: IntArray
 
     @classmethod
     def empty(cls, n_features: int) -> "Explanation":
         """Explain no samples."""
-        return cls(np.zeros(0), np.zeros((0, n_features)), np.zeros((0, n_features)), [])
+        none = np.zeros((0, n_features))
+        return cls(np.zeros(0), none, none, [], np.zeros(0), np.zeros(0, np.int64))
 
     @staticmethod
     def concatenate(parts: "list[Explanation]") -> "Explanation":
         """Join several explanations."""
-        score, contribution, expected = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("score", "contribution", "expected")
-        )
-        return Explanation(score, contribution, expected, [path for part in parts for path in part.path])
+        columns = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("score", "contribution", "expected", "labels_contribution", "nearest_anomaly")
+        }
+        return Explanation(path=[path for part in parts for path in part.path], **columns)
 
 
 def explanation_of(
-    models: Sequence[tuple[float, DensityModel]], scaling: Scaling, Z: FloatArray, score: FloatArray
+    model: DensityModel, scaling: Scaling, Z: FloatArray, score: FloatArray, added: FloatArray, nearest: IntArray
 ) -> Explanation:
-    """Explain the scores (n,) of scaled samples Z (n, m), which are means of the models' scores by these shares. Pure.
+    """Explain the scores (n,) of scaled samples Z (n, m), to which labels added so much (n,). Pure.
 
-    Contributions and expected values are means by the same shares; the path is that of the first model's tree.
+    nearest (n,) are the nearest known anomalies, by seq.
     """
-    views = [(share, _view(model, Z)) for share, model in models if share > 0]
-    contribution = sum((share * view.contribution for share, view in views), np.zeros(Z.shape))
-    expected = sum((share * view.expected for share, view in views), np.zeros(Z.shape))
+    contribution, expected, node = _by_features(model, Z)
     contribution[np.abs(Z) >= LIMIT] = float_info.max
     values = finite(np.stack([scaling.values(feature, column) for feature, column in enumerate(expected.T)], 1))
-    return Explanation(score, contribution, values, [_path(models[0][1], node) for node in views[0][1].nearest])
+    return Explanation(score, contribution, values, [_path(model, i) for i in node.tolist()], added, nearest)
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
-    """What one model says of n samples: contribution and scaled expected (n, m), and the nearest nodes."""
-
-    contribution: FloatArray
-    expected: FloatArray
-    nearest: list[int]
-
-
-def _view(model: DensityModel, Z: FloatArray) -> _View:
+def _by_features(model: DensityModel, Z: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Contribution and scaled expected (n, m) of each feature of n samples, and the nearest nodes (n,)."""
     missing = np.isnan(Z)
     contribution, expected = np.full(Z.shape, np.nan), np.empty(Z.shape)
     nearest = np.zeros(len(Z), np.int64)
@@ -85,7 +81,7 @@ def _view(model: DensityModel, Z: FloatArray) -> _View:
             if pattern.any():
                 expected[np.ix_(rows, pattern)] = _filled_in(model, Z[rows], pattern)
             nearest[rows] = (log_density + model.log_weights).argmax(1)
-    return _View(contribution, expected, nearest.tolist())
+    return contribution, expected, nearest
 
 
 def _without_each(

@@ -231,6 +231,7 @@ def test_a_strange_stream_id_stays_one_part_of_the_path() -> None:
 
 def test_an_explanation_is_read_by_feature() -> None:
     one = {"contributions": {"cpu": 9.5, "mem": None}, "expected": {"cpu": 0.3, "mem": 2.0}, "node": 4, "path": [0, 4]}
+    one |= {"labels_contribution": 1.5, "nearest_anomaly": 17}
     script = Script(ok({**OBSERVED, "explanation": [None, one], "explanation_note": "how to read it"}))
     observed = script.client().observe("s", [[1.0, 2.0], [9.0, None]], explain=True)
     assert observed.explanation is not None
@@ -238,6 +239,7 @@ def test_an_explanation_is_read_by_feature() -> None:
     assert observed.explanation[1] is not None
     assert observed.explanation[1].contributions == {"cpu": 9.5, "mem": None}
     assert observed.explanation[1].path == [0, 4]
+    assert observed.explanation[1].nearest_anomaly == 17
 
 
 @pytest.mark.parametrize(("read", "answered"), [(Feedback, FeedbackAnswer), (Observed, ObserveAnswer)])

@@ -96,7 +96,7 @@ def test_retraction_of_early_samples_equals_never_having_seen_them():
     other.observe(np.delete(X, gone, axis=0))
     assert root(model) == 200 - len(gone)
     # the prior was chosen with them, and what is drawn in depends on the root of that time
-    assert np.median(np.abs(model.score(X) - other.score(X))) < 0.05
+    assert np.median(np.abs(model.log_density(X) - other.log_density(X))) < 0.05
     never = detector(2, max_nodes=1, scaling=scaling)
     records = never.observe(calm := np.clip(X, -2, 2)).records
     never.feedback(records[gone], [True] * len(gone))

@@ -27,7 +27,7 @@ class InStep:
     core: Detector = field(init=False)
 
     def __post_init__(self) -> None:
-        self.core = without_supervision(Detector(self.config))
+        self.core = Detector(self.config)
         self.records: dict[int, Records] = {}
         self.oracle.density.searches = self.searches = Searches(proposals.best_hyperplane)
 
@@ -97,13 +97,6 @@ class InStep:
             close("best fixed threshold", len(self.oracle.rows), shown.best_fixed_threshold, best)
 
 
-def without_supervision(detector: Detector) -> Detector:
-    """The detector with its scores by all nodes of the one model, whatever labels say of them: the engine alone."""
-    detector.state.supervision.needed = False
-    detector.state.density.weigh_normality(None)
-    return detector
-
-
 def close(name: str, prefix: int, shown: object, expected: object) -> None:
     """Within 1e-9 * max(1, |v|); NaN equals NaN."""
     a, b = np.asarray(shown, float), np.asarray(expected, float)
@@ -121,7 +114,7 @@ def described(oracle: NaiveDetector) -> dict[str, list]:
         "parent": [None if node.parent is None else nodes.index(node.parent) for node in nodes],
         "level": [node.level for node in nodes],
         "count": [oracle.density.total(node.counted) for node in nodes],
-        "weight": oracle.density.alpha,
+        "weight": oracle.density.weights_that_score(),
         "mean": [node.mean * scale + location for node in nodes],
         "covariance": [node.covariance * np.outer(scale, scale) for node in nodes],
         "normal": normals,

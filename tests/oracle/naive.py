@@ -9,6 +9,7 @@ from core.config import AffineScaling, DetectorConfig
 from tests.oracle.naive_decision import NaiveDecision
 from tests.oracle.naive_density import NaiveDensity, Sample, Vector
 from tests.oracle.naive_evidence import NaiveEvidence
+from tests.oracle.naive_resemblance import NaiveResemblance
 from tests.oracle.naive_threshold import NAIVE_THRESHOLDS
 
 
@@ -39,10 +40,12 @@ class NaiveDetector:
     default_density: type[NaiveEvidence] = NaiveEvidence
     threshold_types = NAIVE_THRESHOLDS
     decision: type[NaiveDecision] = NaiveDecision
+    resemblance_type: type[NaiveResemblance] = NaiveResemblance
 
     def __init__(self, config: DetectorConfig) -> None:
         self.config, self.m = config, config.n_features
         self.density = (self.paper_density if config.profile == "paper" else self.default_density)(config)
+        self.resemblance = self.resemblance_type(config)
         self.rows: list[Row] = []
         self.ready = False
         if isinstance(config.scaling, AffineScaling):
@@ -68,16 +71,20 @@ class NaiveDetector:
             self.begin(*estimated_scaling([r.x for r in self.rows]))
             for kept in self.rows:
                 self.pass_by(kept, decide=False)
+                self.remember(kept)
         return row
 
     def pass_by(self, row: Row, *, decide: bool) -> None:
         sample = self.density.examine(self.scaled(row.x), row.time)
-        score = self.log_volume - self.density.log_density(sample.log_densities)
+        score = self.log_volume - self.density.log_score(sample.log_densities)
+        raised = score + self.resemblance.added(sample.value)
         if decide:
-            row.score, row.ready = score, True
-            vars(row).update(vars(self.rule.decide(row.seq, row.x, score, row.time)))
+            row.score, row.ready = raised, True
+            vars(row).update(vars(self.rule.decide(row.seq, row.x, raised, row.time)))
         else:
-            self.rule.warm_up(row.seq, row.x, score)
+            self.rule.warm_up(row.seq, row.x, raised)
+        if row.ordinary:
+            self.resemblance.samples.append((sample.value, score))
         if self.is_wanted(row):
             self.learn(row, sample)
 
@@ -114,6 +121,7 @@ class NaiveDetector:
                 self.rule.label(row.seq, row.score, row.level, row.label)
                 self.threshold_moved = True
             self.move_in_density(row)
+            self.remember(row, withdrawn=True)
             self.rule.label_incident(row.seq, row.label)
         if row.label == 0:
             return "withdrawn"
@@ -125,6 +133,12 @@ class NaiveDetector:
                 self.learn(row, self.density.examine(self.scaled(row.x), row.time))
         elif row.learned.void == self.is_wanted(row):
             (self.density.restore if row.learned.void else self.density.retract)(row.learned)
+
+    def remember(self, row: Row, *, withdrawn: bool = False) -> None:
+        """Let the scores know a label, by the sample as it was learned, or as it would be learned now."""
+        if row.label != 0 or withdrawn:
+            sample = row.learned or self.density.examine(self.scaled(row.x), row.time)
+            self.resemblance.label(row.seq, row.label, sample.value)
 
     def costs(self) -> tuple[int, int, int, int, float, float, float | None]:
         """True alarms, false alarms, misses, true passes, their cost, and the least cost of any fixed threshold."""

@@ -151,6 +151,14 @@ class NaiveDensity:
         top = max(log_densities)
         return top + log(sum(a * exp(f - top) for a, f in zip(self.alpha, log_densities, strict=True)))
 
+    def weights_that_score(self) -> list[float]:
+        return self.alpha
+
+    def log_score(self, log_densities: list[float]) -> float:
+        """The same by the weights that score."""
+        top, weights = max(log_densities), self.weights_that_score()
+        return top + log(sum(a * exp(f - top) for a, f in zip(weights, log_densities, strict=True)))
+
     def node_log_density(self, node: Node, z: Vector) -> float:
         delta = z - node.mean
         return self.kernel(node, delta @ node.precision @ delta, node.log_determinant, self.m)

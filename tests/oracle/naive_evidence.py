@@ -112,6 +112,17 @@ class NaiveEvidence(NaiveDensity):
         self.n_weighed_full = 0
         self.freeze()
 
+    def weights_that_score(self) -> list[float]:
+        """alpha_i pi_i, eq. (34), normalised, unless labelled normals alone are learned."""
+        if self.config.learn_from == "labelled_normal":
+            return self.alpha
+        counts = [self.total(node.counted) for node in self.nodes]
+        weights = [a * self.normality(n, counts[0]) for a, n in zip(self.alpha, counts, strict=True)]
+        return [w / sum(weights) for w in weights]
+
+    def normality(self, n: float, of: float) -> float:
+        return (n + 1) / (n + 1 + 0.2 * (of + 1))
+
     # the densities
 
     def widen(self, node: Node) -> None:

@@ -14,6 +14,7 @@ from tests.oracle.decide_in_step import decide_in_step, in_stretches
 from tests.oracle.in_step import InStep, labels_at_once, labels_late
 from tests.oracle.naive import NaiveDetector
 from tests.oracle.naive_evidence import NaiveEvidence
+from tests.oracle.resemble_in_step import resemble_in_step
 
 SEED = 20
 
@@ -96,6 +97,7 @@ def test_both_profiles_on_every_stream(profile, name):
     run = InStep(config, NaiveDetector(config))
     run.run(X, labels)
     assert run.core.describe()["n_learned"] > 40
+    assert (run.core.score(X) != -run.core.log_density(X)).any() == (profile == "default")
     assert len({row.threshold for row in run.oracle.rows}) > 5
 
 
@@ -252,6 +254,14 @@ def test_decisions_over_more_scores_and_labels_than_they_keep(rule, costs, drift
     anomalous = rng.random(ORDINARY + 300) < 0.2
     assert len(anomalous) // 2 > CAPACITY
     decide_in_step(config, anomalous, rng, labelled=0.5)
+
+
+def test_resemblance_over_more_samples_and_labels_than_it_keeps():
+    print(f"seed {SEED}")
+    added = resemble_in_step(SEED)
+    assert added[:3] == [0.0, 0.0, 0.0]
+    assert min(added) < -0.5
+    assert max(added) > 0.5
 
 
 @pytest.mark.parametrize("settings", [{}, {"incident_accept_samples": 5}, {"incident_close_samples": 1}])

@@ -12,7 +12,9 @@ from tests.oracle.naive_decision import NaiveDecision
 from tests.oracle.naive_density import LEFT, RIGHT, NaiveDensity
 from tests.oracle.naive_evidence import NaiveEvidence
 from tests.oracle.naive_ordinary import NaiveOrdinary
+from tests.oracle.naive_resemblance import NaiveResemblance
 from tests.oracle.naive_threshold import NAIVE_THRESHOLDS, NaiveGradient, NaiveWeighted
+from tests.oracle.resemble_in_step import resemble_in_step
 
 SEED = 30
 
@@ -170,6 +172,86 @@ class FilledByExpectation(NaiveEvidence):
         return [expected for expected, _, _, _ in given]
 
 
+class AllNodesAreNormal(NaiveEvidence):
+    def normality(self, n, of):
+        return 1.0
+
+
+class RarerThanItself(NaiveEvidence):
+    def normality(self, n, of):
+        return super().normality(n, of + 1)
+
+
+class SettlesAtOnce(NaiveResemblance):
+    def settled(self):
+        return len(self.samples)
+
+
+class SettlesTwiceAsFast(NaiveResemblance):
+    def step(self, n):
+        return max(super().step(n) // 2, 1)
+
+
+class EverySeventhOfEight(NaiveResemblance):
+    def normals(self):
+        self.samples, samples = self.samples[1:], self.samples
+        found = super().normals()
+        self.samples = samples
+        return found
+
+
+class FloorWithItself(NaiveResemblance):
+    def floor(self, anomalies, h):
+        return super().floor(anomalies, h) + 0.1 / len(anomalies)
+
+
+class WithoutLeastWidth(NaiveResemblance):
+    def width(self, normals):
+        return super().width(normals) - 1e-6
+
+
+class GaussianKernel(NaiveResemblance):
+    def kernel(self, x, other, h):
+        return np.exp(1 - super().kernel(x, other, h) ** -0.5)
+
+
+class SpreadOfAll(NaiveResemblance):
+    def spread(self):
+        self.samples, samples = [(x, s) for x, s in self.samples for _ in range(2)], self.samples
+        found = super().spread()
+        self.samples = samples
+        return found
+
+
+class WithdrawnStays(NaiveResemblance):
+    def label(self, seq, label, x):
+        if label != 0:
+            super().label(seq, label, x)
+
+
+class RevisedStays(NaiveResemblance):
+    def label(self, seq, label, x):
+        before = [known for known in self.labelled if known[0] == seq and known[1] == -label]
+        super().label(seq, label, x)
+        self.labelled += before
+
+
+class LabelledNormalsAreLeftOut(NaiveResemblance):
+    def normals(self):
+        self.labelled, labelled = [known for known in self.labelled if known[1] > 0], self.labelled
+        found = super().normals()
+        self.labelled = labelled
+        return found
+
+
+class HearsOfEverySample(NaiveDetector):
+    def pass_by(self, row, *, decide):
+        super().pass_by(row, decide=decide)
+        if not row.ordinary:
+            sample = self.density.examine(self.scaled(row.x), row.time)
+            self.resemblance.samples.append((sample.value, row.score - self.resemblance.added(sample.value)))
+
+
 class LearnsBeforeItScores(NaiveDetector):
     def pass_by(self, row, *, decide):
         if self.is_wanted(row):
@@ -278,11 +360,31 @@ def decide_ten(config, naive_type):
         decide_in_step(config, in_stretches(), rng, labelled=labelled, far=25.0, naive_type=naive_type)
 
 
-def broken(density=NaiveDensity, threshold=None):
-    """A detector type with another density, or another threshold whatever the config names."""
+RESEMBLANCE = (
+    *(SettlesAtOnce, SettlesTwiceAsFast, EverySeventhOfEight, FloorWithItself, WithoutLeastWidth, GaussianKernel),
+    *(SpreadOfAll, WithdrawnStays, RevisedStays, LabelledNormalsAreLeftOut),
+)
+
+
+@pytest.mark.parametrize("rule", RESEMBLANCE)
+def test_a_broken_resemblance_is_noticed(rule):
+    with pytest.raises(AssertionError):
+        resemble_in_step(SEED, rule)
+
+
+def test_without_a_broken_resemblance_nothing_is_noticed():
+    resemble_in_step(SEED)
+
+
+def broken(density=NaiveDensity, threshold=None, resemblance=NaiveResemblance):
+    """A detector type with another density, resemblance, or threshold whatever the config names."""
     rules = NAIVE_THRESHOLDS if threshold is None else dict.fromkeys(NAIVE_THRESHOLDS, threshold)
     profile = "default" if issubclass(density, NaiveEvidence) else "paper"
-    return type("Broken", (NaiveDetector,), {f"{profile}_density": density, "threshold_types": rules})
+    return type(
+        "Broken",
+        (NaiveDetector,),
+        {f"{profile}_density": density, "threshold_types": rules, "resemblance_type": resemblance},
+    )
 
 
 DEFAULT = {"warmup": 12, "expected_anomaly_rate": 0.2, "cost_false_negative": 3.0, "split": "both", "beta": 1.5}
@@ -312,6 +414,11 @@ BROKEN = {
     "no floor": (DEFAULT, broken(WithoutFloor)),
     "fades too fast": (DEFAULT | {"half_life_samples": 50.0}, broken(FadesTooFast)),
     "priors follow retractions": (DEFAULT, broken(PriorsFollowRetractions)),
+    "all nodes are normal": (DEFAULT, broken(AllNodesAreNormal)),
+    "rarer than itself": (DEFAULT, broken(RarerThanItself)),
+    "withdrawn labels stay": (DEFAULT, broken(NaiveEvidence, resemblance=WithdrawnStays)),
+    "background settles at once": (DEFAULT, broken(NaiveEvidence, resemblance=SettlesAtOnce)),
+    "hears of every sample": (DEFAULT | {"expected_anomaly_rate": 0.5}, HearsOfEverySample),
     "learn before score": (DEFAULT, LearnsBeforeItScores),
     "threshold without prior": (DEFAULT, broken(threshold=WithoutPrior)),
     "rate as expected": (DEFAULT | {"expected_anomaly_rate": 0.02}, broken(threshold=RateAsExpected)),

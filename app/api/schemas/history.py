@@ -77,6 +77,8 @@ class Sample(Logged):
     contributions: dict[str, float | None] | None
     expected: dict[str, float] | None
     path: list[int] | None
+    labels_contribution: float | None
+    nearest_anomaly: int | None
     first_explanation: Annotated[
         Explanation | None, Meta(description="as answered when it was observed, if asked for then")
     ]

@@ -45,6 +45,10 @@ class Explanation(msgspec.Struct):
     expected: Annotated[dict[str, float], Meta(description="mean of the feature given the others")]
     node: Annotated[int, Meta(description="the nearest node of the model, by its share of the sample's density")]
     path: Annotated[list[int], Meta(description="the nodes from the root down to that one")]
+    labels_contribution: Annotated[float, Meta(description="nats that labels added to the score, or took from it")]
+    nearest_anomaly: Annotated[
+        int | None, Meta(description="seq of the nearest sample labelled anomalous; null while labels add nothing")
+    ]
 
 
 class ObserveAnswer(msgspec.Struct, omit_defaults=True):

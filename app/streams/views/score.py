@@ -55,8 +55,8 @@ async def log_density(session: Session, batch: Batch, allowance: Allowance = UNL
     await allowance.pay(len(X))
     as_of_seq = detector.next_seq - 1
     fixed = isolated(detector, len(X), MAX_ROWS)
-    scores = [fixed.score(X[part]) async for part in slices(len(X), MAX_ROWS)]
-    return (-np.concatenate(scores)).tolist(), as_of_seq
+    log_densities = [fixed.log_density(X[part]) async for part in slices(len(X), MAX_ROWS)]
+    return np.concatenate(log_densities).tolist(), as_of_seq
 
 
 async def describe(session: Session) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from scipy.stats import multivariate_normal, multivariate_t, norm, t
 
 from core import Detector, DetectorConfig, Feature, InvalidObservation, NotReady
 from core.families.base import NodeDensities
-from core.views.explanation import explanation_of
 from tests.core.samples import VARIANTS, clusters, detector
 
 FAMILIES = ["gaussian", "gaussian_diagonal"]
@@ -241,22 +240,26 @@ def test_what_cannot_be_scored_cannot_be_explained():
         model.explain([[1.0, np.inf, 0.0]])
 
 
-def test_with_labels_both_models_are_explained_by_their_shares():
+def test_what_labels_add_is_told_apart_from_what_features_do():
     model = detector(3)
-    out = model.observe(clusters(300))
-    model.feedback(out.records[100:160], [bool(flagged) for flagged in out.is_anomaly[100:160]])
-    X = clusters(20, seed=1, missing=0.1)
-    found = model.explain(X)
-    (everything, _), (normals, _) = model.state.supervision.models()
-    assert 0.01 < normals < 0.99
-    one, two = (
-        explanation_of([(1.0, part)], model.state.scaling, model.state.scaling.apply(X), found.score)
-        for part in (model.state.density, model.state.supervision.normals)
-    )
-    np.testing.assert_allclose(found.contribution, everything * one.contribution + normals * two.contribution)
-    np.testing.assert_allclose(found.expected, everything * one.expected + normals * two.expected)
-    assert found.path == one.path
-    assert not np.allclose(one.contribution, two.contribution, equal_nan=True)
+    X = clusters(300)
+    records = model.observe(X).records
+    queries = clusters(20, seed=1, missing=0.1)
+    before = model.explain(queries)
+    assert not before.labels_contribution.any()
+    assert not before.nearest_anomaly.any()
+    known = np.array([101, 107, 133])
+    model.feedback(records[known - 1], [True] * 3)
+    found = model.explain(queries)
+    np.testing.assert_allclose(found.labels_contribution, model.score(queries) + model.log_density(queries), atol=1e-12)
+    assert np.abs(found.labels_contribution).max() > 0.1
+    Z, at = model.state.scaling.apply(queries), model.state.scaling.apply(X[known - 1])
+    complete = ~np.isnan(Z).any(1) & (np.abs(Z).max(1) < 4)  # as they are learned
+    nearest = known[((Z[:, None] - at) ** 2).sum(2).argmin(1)]
+    assert complete.sum() > 5
+    assert np.array_equal(found.nearest_anomaly[complete], nearest[complete])
+    model.renumber(1001)
+    assert np.array_equal(model.explain(queries).nearest_anomaly, found.nearest_anomaly + 1000)
 
 
 def test_features_of_every_kind_are_explained():

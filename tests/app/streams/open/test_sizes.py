@@ -19,8 +19,8 @@ CAPPED = {
     "paper": {"n_features": 2, "profile": "paper", "beta": 1.05, "max_nodes": 31},
     "long warm-up": {"n_features": 3, "warmup": 1000, "split": "both", "beta": 1.05, "max_nodes": 7},
 }
-SLACK = 3.5
-"""The estimate has room for a full second model of labelled normals, which these streams do not fill."""
+SLACK = 2.5
+"""The estimate has room for what these streams do not fill: reservoirs, rounds, labelled samples."""
 LABELS_BYTES = 80_000
 """Room for labels and times that these few samples do not fill."""
 ROUND_BEGINS = 25_600

@@ -1,0 +1,132 @@
+"""What the stream is like of late: some of its samples, and how far scores spread before labels change them."""
+
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.arrays import FloatArray
+from core.errors import InvalidSnapshot
+from core.snapshot import Arrays, take
+
+STEP: Final = 8
+CAPACITY: Final = 256
+"""Every sample of this number is kept, and so many of them. Chosen by hand."""
+WINDOW: Final = 1000
+"""Scores that are kept. Chosen by hand."""
+SETTLE_EVERY: Final = 256
+SETTLE_SHARE: Final = 16
+LARGEST_SCORE: Final = 1e300
+"""Scores are clipped here, so that their differences are numbers."""
+
+
+class Background:
+    """The last scores, and every STEP-th sample, counted from the first one on.
+
+    Samples settle a few together, so that what is computed of them lasts: one by one at first, in the end SETTLE_EVERY
+    at a time. When they do depends on their number alone, never on how a caller cuts its batches.
+
+    >>> background = Background(n_features=1)
+    >>> background.add(np.arange(101.0)[:, None], np.arange(101.0))
+    >>> settled = background.settled
+    >>> settled.n, settled.samples[:2].tolist(), round(settled.spread, 1)
+    (100, [[7.0], [15.0]], 39.6)
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.n = 0
+        self._n_features = n_features
+        self._x: list[FloatArray] = []
+        self._scores: list[float] = []
+        self._settled: Settled | None = None
+
+    @property
+    def room(self) -> int:
+        """With how many more samples some settle."""
+        return _step(self.n) - self.n % _step(self.n)
+
+    @property
+    def settled(self) -> "Settled":
+        """The samples and scores that settled last."""
+        if self._settled is None or self._settled.n != _settled(self.n):
+            x = _kept(self._x, _waiting(self.n, STEP), CAPACITY)
+            scores = _kept(self._scores, _waiting(self.n), WINDOW)
+            X = np.array(x[: len(x) - _waiting(self.n, STEP)], float).reshape(-1, self._n_features)
+            self._settled = Settled(_settled(self.n), X, np.array(scores[: len(scores) - _waiting(self.n)], float))
+        return self._settled
+
+    def add(self, X: FloatArray, scores: FloatArray) -> None:
+        """Take in samples (n, m) and their scores (n,)."""
+        self._x += [x.copy() for x in X[STEP - 1 - self.n % STEP :: STEP]]
+        self._scores += np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE).tolist()
+        self.n += len(X)
+        if len(self._scores) > 2 * WINDOW:
+            self._x = _kept(self._x, _waiting(self.n, STEP), CAPACITY)
+            self._scores = _kept(self._scores, _waiting(self.n), WINDOW)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Every array that a continuation needs, by name."""
+        x = _kept(self._x, _waiting(self.n, STEP), CAPACITY)
+        return {
+            "background_count": np.array([self.n]),
+            "background_x": np.array(x, float).reshape(-1, self._n_features),
+            "background_scores": np.array(_kept(self._scores, _waiting(self.n), WINDOW), float),
+        }
+
+    def check(self, arrays: Arrays) -> None:
+        """InvalidSnapshot if these cannot be its arrays."""
+        n = int(take(arrays, "background_count", np.int64, (1,))[0])
+        n_x = len(take(arrays, "background_x", np.float64, (-1, self._n_features)))
+        n_scores = len(take(arrays, "background_scores", np.float64, (-1,)))
+        if not (
+            0 <= n < 2**53
+            and n_scores == min(_settled(n), WINDOW) + _waiting(n)
+            and n_x == min(_settled(n) // STEP, CAPACITY) + _waiting(n, STEP)
+        ):
+            raise InvalidSnapshot("its background is not as large as it has seen")
+
+    def load(self, arrays: Arrays) -> None:
+        """Take over a state."""
+        self.n = int(arrays["background_count"][0])
+        self._x, self._scores = list(arrays["background_x"]), arrays["background_scores"].tolist()
+        self._settled = None
+
+
+class Settled:
+    """Samples (k, m) and scores, in order, after n of them settled."""
+
+    def __init__(self, n: int, samples: FloatArray, scores: FloatArray) -> None:
+        self.n, self.samples, self._scores = n, samples, scores
+
+    @cached_property
+    def spread(self) -> float:
+        """By how many nats the 90 % quantile of the scores, at least one, is above their median."""
+        half, high = np.quantile(self._scores, (0.5, 0.9)).tolist()
+        return float(high - half)
+
+    @cached_property
+    def center(self) -> FloatArray:
+        """The median of the samples, at least one, (m,)."""
+        center: FloatArray = np.median(self.samples, 0)
+        return center
+
+
+def _step(n: int) -> int:
+    """How many samples settle together after n of them; no larger step begins between its multiples."""
+    return 1 << max(min(n // SETTLE_SHARE, SETTLE_EVERY).bit_length() - 1, 0)
+
+
+def _settled(n: int) -> int:
+    """How many of n samples have settled."""
+    return n - n % _step(n)
+
+
+def _waiting(n: int, step: int = 1) -> int:
+    """How many of those n samples that are a multiple of step have not settled yet."""
+    return n // step - _settled(n) // step
+
+
+def _kept(rows: list[Any], waiting: int, most: int) -> list[Any]:
+    """The rows that wait, and the most that settled before them."""
+    return rows[max(len(rows) - waiting - most, 0) :]
