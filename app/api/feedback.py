@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from app.api.admission import permitted_allowance
@@ -39,13 +39,17 @@ async def post_feedback(request: Request) -> Response:
     if not dry_run:
         await allowance.keep(len(body))
     labels = await read_labels(body, service.settings.max_labels)
-    labelled = await service.tasks.shielded(label_stream(service, stream, labels, dry_run=dry_run))
+    labelled = await service.tasks.shielded(label_stream(request, service, stream, labels, dry_run=dry_run))
     return Response(_ENCODER.encode(columns(stream, labels, labelled, dry_run=dry_run)), media_type=JSON)
 
 
-async def label_stream(service: Service, stream: str, labels: list[LabelRequest], *, dry_run: bool) -> FeedbackResult:
-    """Label when it is the request's turn."""
+async def label_stream(
+    request: Request, service: Service, stream: str, labels: list[LabelRequest], *, dry_run: bool
+) -> FeedbackResult:
+    """Label when it is the request's turn, unless its client went away: it may have sent newer labels elsewhere."""
     async with service.registry.changing(stream) as session:
+        if await request.is_disconnected():
+            raise ClientDisconnect
         return await label(session, labels, dry_run=dry_run)
 
 

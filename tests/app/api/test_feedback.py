@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from app.metrics import LABEL_OUTCOMES
@@ -209,3 +211,44 @@ async def test_thousands_of_labels_in_one_call(service):
     assert answer["outcomes"] == dict.fromkeys(LABEL_OUTCOMES, 0) | {"applied": 2500, "unknown": 500}
     assert answer["labels"] == 2500
     assert (await service.store.size("s")).log_entries == before + 1
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+async def test_labels_whose_client_went_away_while_they_waited_are_dropped(service, is_gone):
+    """It may have sent newer labels elsewhere, which a late copy of the older ones must not undo."""
+    await service.observe(blobs(40))
+    body, answers, is_over = b'{"labels": [{"seq": 3, "anomaly": true}]}', [], asyncio.Event()
+
+    async def receive():
+        nonlocal body
+        if body is not None:
+            sent, body = body, None
+            return {"type": "http.request", "body": sent, "more_body": False}
+        if not is_gone:
+            await is_over.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        answers.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/feedback",
+        "raw_path": b"/feedback",
+        "root_path": "",
+        "query_string": b"stream=s",
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 8000),
+    }
+    async with service.registry.changing("s"):
+        waiting = asyncio.create_task(service.app(scope, receive, send))
+        await asyncio.sleep(0.05)
+    await waiting
+    assert answers[0]["status"] == (400 if is_gone else 200)
+    again = await service.feedback({"seq": 3, "anomaly": True})
+    assert again["outcome"] == ["applied" if is_gone else "duplicate"]
