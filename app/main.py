@@ -9,7 +9,20 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
-from app.api import density, events, feedback, health, histories, listing, observe, page, repairs, session, streams
+from app.api import (
+    density,
+    events,
+    feedback,
+    health,
+    histories,
+    ingest,
+    listing,
+    observe,
+    page,
+    repairs,
+    session,
+    streams,
+)
 from app.api.measuring import Measured
 from app.api.openapi import document
 from app.api.problems import handle_problems
@@ -35,7 +48,7 @@ from app.streams.views.catalog import Catalog
 
 # otherwise FastAPI asks for OpenTelemetry's providers at each request; /metrics tells enough
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
-RESOURCES = (observe, feedback, density, listing, streams, repairs, histories, events, health, session, page)
+RESOURCES = (observe, ingest, feedback, density, listing, streams, repairs, histories, events, health, session, page)
 ROUTES: list[Route] = [route for resource in RESOURCES for route in resource.ROUTES]
 
 
@@ -77,6 +90,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     described = document(ROUTES, installed_version(), keys_required=keys.are_required)
     app.state.openapi = page.asset(msgspec.json.encode(described), JSON)
     app.router.routes += ROUTES
+    metrics.know_problems(ingest.OF_RECORD)
     metrics.know_routes((route.path, route.method) for route in ROUTES)
     app.add_middleware(Measured, metrics=metrics)
     handle_problems(app)

@@ -152,8 +152,8 @@ def problem_codes(described: Operation) -> set[str]:
     if described.scope in CHANGING:
         codes |= {"cross_site", "csrf_token_needed"}
     if described.body:
-        codes |= {"body_too_large", "unsupported_media_type"}
-        codes |= {"invalid_json", "invalid_body"} if any("json" in media for media in described.body) else set()
+        codes |= {"body_too_large", "unsupported_media_type", "invalid_body"}
+        codes |= {"invalid_json"} if any("json" in media for media in described.body) else set()
     if "stream" in {*described.path, *described.query}:
         codes |= {"invalid_stream_id", *OF_STORE}
         codes |= {"stream_moved", "stream_elsewhere"} if described.scope in CHANGING else set()

@@ -11,12 +11,13 @@ from starlette.responses import Response
 
 from app.api.bodies.reading import BodyTooLarge, InvalidBody, InvalidJson, UnsupportedMedia
 from app.api.queries import InvalidQuery
-from app.api.refusals import HeadTooLarge, InvalidHttp, TooManyBodies, TooManyConnections, TooSlow
+from app.api.refusals import HeadTooLarge, InvalidHttp, NothingTaken, TooManyBodies, TooManyConnections, TooSlow
 from app.api.routing import PROBLEM, allowed
 from app.api.schemas.service import Problem, Wrong
 from app.api.service import service_of
 from app.hosts import UnknownHost
 from app.logs.context import note
+from app.metrics import Metrics
 from app.security import BeyondRate, CrossSite, CsrfTokenNeeded, Forbidden, KeyFull, RateLimited, Unauthenticated
 from app.streams.errors import (
     Fenced,
@@ -79,6 +80,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidTimestamps: (422, "invalid_timestamps", "The timestamps are not plausible"),
     InvalidConfig: (422, "invalid_config", "The config is not valid"),
     InvalidSnapshot: (422, "invalid_snapshot", "The body is not a usable export"),
+    NothingTaken: (422, "nothing_taken", "No record was taken"),
     TooManyStreams: (429, "quota_exceeded", "A limit is reached"),
     TooManyWatchersOfKey: (429, "quota_exceeded", "A limit is reached"),
     KeyFull: (429, "quota_exceeded", "A limit is reached"),
@@ -132,12 +134,17 @@ def handle_problems(app: FastAPI) -> None:
 
 async def answer_problem(request: Request, error: Exception) -> Response:
     """Answer an exception of the table."""
-    if isinstance(error, StoreError):
-        service_of(request).metrics.store_errors[STORE_REASONS[type(error)]].inc()
+    count_problem(service_of(request).metrics, error)
     document = problem_of(error)
-    if isinstance(error, LIMITS):
-        service_of(request).metrics.refusals.count(error.limit_name, error.key)
     return respond(document, headers_of(document.status, error))
+
+
+def count_problem(metrics: Metrics, error: Exception) -> None:
+    """Count what the store or a limit refused."""
+    if isinstance(error, StoreError):
+        metrics.store_errors[STORE_REASONS[type(error)]].inc()
+    if isinstance(error, LIMITS):
+        metrics.refusals.count(error.limit_name, error.key)
 
 
 def problem_of(error: Exception) -> Problem:

@@ -3,6 +3,13 @@
 from app.streams.errors import Refused
 
 
+class NothingTaken(Exception):
+    """A request of many records that were all refused."""
+
+    def __init__(self, refused: int) -> None:
+        super().__init__(f"each of the {refused} records was refused: see errors" if refused > 1 else "")
+
+
 class InvalidHttp(Refused):
     """Bytes that are not an HTTP request, or not one that is safe to read."""
 

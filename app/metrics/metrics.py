@@ -57,7 +57,7 @@ class Metrics:
         self.requests = self._counter("requests", "requests answered", "route", "method", "status_class")
         self.latency = self._times("request_seconds", "time to answer, by route", "route", LATENCY_SECONDS)
         steps = self._times(
-            "observe_step_seconds", "time of each step of a POST /observe that learns, by step", "step", STEP_SECONDS
+            "observe_step_seconds", "time of each step of learning a batch, by step", "step", STEP_SECONDS
         )
         self.observe_steps = {step: steps.labels(step) for step in OBSERVE_STEPS}
         self._routes: dict[tuple[str, str], dict[str, Counter]] = {}
@@ -75,6 +75,9 @@ class Metrics:
     def _count_samples(self) -> None:
         text = "samples in accepted requests, by what was done with them"
         self.samples = self._by("samples", text, "outcome", SAMPLE_OUTCOMES)
+        text = "records of POST /ingest that were refused, by the code of their problem"
+        self._refused_records = self._counter("refused_records", text, "code")
+        self.refused_records: dict[str, Counter] = {}
         self.flags = self._counter("flags", "samples found anomalous when they were observed")
         text = "flags to expect by the configs of the streams: of normal samples, and of anomalies if all are found"
         self.expected_flags = self._by("expected_flags", text, "truth", TRUTHS)
@@ -188,6 +191,10 @@ class Metrics:
         for route, method in routes:
             self._routes[route, method] = {c: self.requests.labels(route, method, c) for c in STATUS_CLASSES}
             self._latencies[route] = self.latency.labels(route)
+
+    def know_problems(self, codes: Iterable[str]) -> None:
+        """Create the series of the problems that a record may have."""
+        self.refused_records = {code: self._refused_records.labels(code) for code in codes}
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request."""

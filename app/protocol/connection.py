@@ -7,7 +7,8 @@ import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from app.api.refusals import HeadTooLarge, InvalidHttp, TooManyConnections, TooSlow
+from app.api.bodies.reading import HOLD
+from app.api.refusals import HeadTooLarge, InvalidHttp, TooManyBodies, TooManyConnections, TooSlow
 from app.protocol.connections import Connections
 from app.protocol.limits import (
     FRAMING_BYTES,
@@ -173,6 +174,7 @@ class Connection(HttpToolsProtocol):
             raise InvalidHttp("a request with a body cannot be an upgrade: leave out the header Upgrade")
         if self.is_spare and self.url.partition(b"?")[0] not in PROBES:
             raise TooManyConnections(self._connections.limits.connections)
+        self.scope["extensions"] = {HOLD: {HOLD: self.hold}}
         super().on_headers_complete()
         if is_leaving or self.is_spare:
             self.cycle.keep_alive = False
@@ -203,6 +205,17 @@ class Connection(HttpToolsProtocol):
         if not self.cycle.response_complete:
             self.cycle.more_body = False
             self.cycle.message_event.set()
+
+    # what a request calls while it decodes its body
+
+    def hold(self, size: int) -> None:
+        """Count bytes by which a body has grown. Raises TooManyBodies if all bodies together take too much."""
+        if self.transport.is_closing():
+            return  # it may have been released already
+        self._held += size
+        self._connections.held_bytes += size
+        if self._connections.held_bytes > self._body_budget:
+            raise TooManyBodies(self._body_budget)
 
     # what a request calls once it is answered
 

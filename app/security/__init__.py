@@ -15,7 +15,7 @@ from app.security.file import KeyFile
 from app.security.grants import Grant, Limits, Scope
 from app.security.kept import KeptBytes
 from app.security.quotas import Quotas
-from app.security.ring import COOKIE, KeyRing, refuse_cross_site
+from app.security.ring import COOKIE, Grants, KeyRing, allowing, refuse_cross_site
 from app.security.watch import KeyWatch
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "CsrfTokenNeeded",
     "Forbidden",
     "Grant",
+    "Grants",
     "InvalidKeys",
     "KeptBytes",
     "KeyFile",
@@ -37,5 +38,6 @@ __all__ = [
     "RateLimited",
     "Scope",
     "Unauthenticated",
+    "allowing",
     "refuse_cross_site",
 ]

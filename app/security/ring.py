@@ -78,18 +78,19 @@ class KeyRing:
 
     def permit(self, request: Request, scope: Scope, stream: str | None = None) -> Grant | None:
         """Give the entry that allows this request (None: no key is needed), or raise why none does."""
+        note(stream=stream)
+        return allowing(self.held_for(request, scope), scope, stream)
+
+    def held_for(self, request: Request, scope: Scope) -> Grants | None:
+        """Give the entries of a request's key (None: no key is needed), or raise why it may do nothing of a scope."""
         self.refuse_other_host(request)
         refuse_cross_site(request, scope)
-        note(stream=stream)
         held = self.held_by(request)
         if held is None:
             return None
         if scope is not Scope.READ and not carries_key(request):
             refuse_forged(request, held)
-        for grant in held:
-            if grant.allows(scope, stream):
-                return grant
-        raise Forbidden(scope, stream)
+        return held
 
     def still_permits(self, request: Request, scope: Scope, stream: str) -> bool:
         """Tell whether a long request is still allowed: its key may be gone, or its cookie have expired."""
@@ -107,6 +108,16 @@ class KeyRing:
         """Give those of the streams that the request may read."""
         held = self.held_by(request)
         return [stream for stream in streams if held is None or any(grant.allows(Scope.READ, stream) for grant in held)]
+
+
+def allowing(held: Grants | None, scope: Scope, stream: str | None) -> Grant | None:
+    """Give the first entry that allows a scope on a stream (None: no key is needed). Raises Forbidden."""
+    if held is None:
+        return None
+    for grant in held:
+        if grant.allows(scope, stream):
+            return grant
+    raise Forbidden(scope, stream)
 
 
 def grouped(pairs: Iterable[tuple[Key, Grant]]) -> Mapping[Key, Grants]:

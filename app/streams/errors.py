@@ -21,13 +21,14 @@ MOST_NAMED = 20
 class Refused(ValueError):
     """A request in which a field's value breaks a limit; nothing was changed.
 
-    If several rows are wrong, `faults` holds the first of them, and n_faults says how many there are.
+    If several rows are wrong, `faults` holds the first of them, `rows` the numbers of all, and n_faults says how many.
     """
 
     def __init__(self, field: str, value: object, limit: str) -> None:
         super().__init__(field, value, limit)
         self.field, self.value, self.limit = field, value, limit
         self.faults: Sequence[Fault] = (Fault(field, value, limit),)
+        self.rows: Sequence[int] = ()
         self.n_faults = 1
 
     def __str__(self) -> str:
@@ -35,18 +36,19 @@ class Refused(ValueError):
         return first if self.n_faults == 1 else f"{first} (and {self.n_faults - 1} more: see errors)"
 
     @classmethod
-    def of(cls, faults: Iterable[Fault], n_faults: int) -> Self:
-        """Refuse a request for several faults; only the first MOST_NAMED are named."""
+    def of(cls, faults: Iterable[Fault], rows: Sequence[int]) -> Self:
+        """Refuse a request for the faults of these rows; only the first MOST_NAMED are named."""
         named = tuple(islice(faults, MOST_NAMED))
         refused = cls(named[0].field, named[0].value, named[0].limit)
-        refused.faults, refused.n_faults = named, n_faults
+        refused.faults, refused.rows, refused.n_faults = named, rows, len(rows)
         return refused
 
     @classmethod
     def for_any(cls, faults: Faults) -> None:
         """Refuse a request if there are faults."""
         if len(faults):
-            raise cls.of(faults.by_row().values(), len(faults))
+            by_row = faults.by_row()
+            raise cls.of(by_row.values(), list(by_row))
 
 
 class InvalidStreamId(Refused):

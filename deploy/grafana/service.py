@@ -119,6 +119,14 @@ def add_requests(dashboard: Dashboard) -> None:
             (rate("itan_limit_refusals_total", "limit"), "{{limit}}"),
             stacked=True,
         ),
+        chart(
+            "Refused records of /ingest",
+            "Records a second, by the code of their problem. Agents read only the status, so nobody else may notice: "
+            "look for them in the answers, or send one by hand.",
+            "cps",
+            (rate("itan_refused_records_total", "code"), "{{code}}"),
+            stacked=True,
+        ),
         chart("Latency of /observe", "Time to answer, by quantile.", "s", *quantiles),
         chart(
             "p99 by route",

@@ -1,5 +1,6 @@
-"""Reads the body of a request: its media type, its length, its JSON."""
+"""Reads the body of a request: its media type, its encoding, its length, its JSON."""
 
+import asyncio
 import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -7,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
+from app.api.bodies.encodings import DECODERS, IDENTITY, Undecodable, decoded_pieces
 from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name
 from app.api.bodies.wording import plain
 from app.streams.errors import Refused
@@ -34,6 +36,8 @@ AT_BYTE = re.compile(r"\(byte (\d+)\)")
 STEP = re.compile(r"\[(\d+)\]|\.([^.\[]+)|\[\.\.\.\]")
 LITERALS = ("NaN", "Infinity", "-Infinity")
 EXCERPT_BYTES = 40
+HOLD = "itan.hold"
+"""Extension of the ASGI scope: a function that counts the bytes by which a body grows when it is decoded."""
 
 
 class BodyTooLarge(Refused):
@@ -53,10 +57,7 @@ class InvalidBody(Refused):
 
 
 def media_type(request: Request, *known: str) -> str:
-    """Give the content type, one of those known; UnsupportedMedia for others, and for compressed or encoded bodies."""
-    encoding = request.headers.get("content-encoding", "identity")
-    if encoding.lower() not in ("identity", ""):
-        raise UnsupportedMedia("content-encoding", encoding, "left out: the service does not read compressed bodies")
+    """Give the content type, one of those known; UnsupportedMedia for others."""
     given = request.headers.get("content-type", "")
     media = given.partition(";")[0].strip().lower()
     media = NDJSON_ALIASES.get(media, media)
@@ -77,7 +78,41 @@ async def read_small(request: Request) -> bytes:
 
 
 async def read_body(request: Request, limit: int, setting: str = "ITAN_MAX_BODY_BYTES") -> bytes:
-    """Read a body, and stop as soon as it exceeds the limit, whatever its header says."""
+    """Read a body and decode it; stop as soon as it exceeds the limit, whatever its header says."""
+    encoding = content_encoding(request)
+    body = await read_encoded(request, limit, setting)
+    return body if encoding in IDENTITY else await decoded(request, body, encoding, limit, setting)
+
+
+def content_encoding(request: Request) -> str:
+    """Give the content encoding; UnsupportedMedia for one that the service does not read."""
+    given = request.headers.get("content-encoding", "")
+    encoding = given.strip().lower()
+    if encoding not in IDENTITY and encoding not in DECODERS:
+        raise UnsupportedMedia("content-encoding", given, "gzip, zstd, or left out")
+    return encoding
+
+
+async def decoded(request: Request, body: bytes, encoding: str, limit: int, setting: str) -> bytes:
+    """Decode a compressed body; other requests run in between."""
+    hold = request.scope.get("extensions", {}).get(HOLD, {}).get(HOLD)
+    pieces, size = list[bytes](), 0
+    try:
+        for piece in decoded_pieces(body, encoding):
+            size += len(piece)
+            if size > limit:
+                raise too_large(size, limit, setting)
+            if hold is not None:
+                hold(len(piece))
+            pieces.append(piece)
+            await asyncio.sleep(0)
+    except Undecodable as error:
+        raise InvalidBody("body", f"{len(body)} bytes", f"valid {encoding}: {error}") from error
+    return b"".join(pieces)
+
+
+async def read_encoded(request: Request, limit: int, setting: str) -> bytes:
+    """Read a body as it was sent."""
     declared = request.headers.get("content-length", "0")
     size = int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 20 else 0
     if size > limit:

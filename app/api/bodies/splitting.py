@@ -11,12 +11,22 @@ ELEMENT_BYTES = 262_144
 """No element may be longer: 256 features with names of 128 characters take less."""
 MOST_AT_ONCE = 100_000
 
-# an array or object of strings and whatever is no bracket, a string, or a number or literal; where it ends is sure only
-# in valid JSON
-ELEMENT = re.compile(
-    rb"""\s*+(?:[\[{](?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+[\]}]|"(?:[^"\\]++|\\.)*+"|[^\s,"\[\]{}]++)\s*+""",
-    re.DOTALL,
-)
+TEXT = rb'"(?:[^"\\]++|\\.)*+"'
+
+
+def element(depth: int) -> re.Pattern[bytes]:
+    """Match a string, a number or literal, or an array or object nested so deep.
+
+    Where an element ends is sure only in valid JSON.
+    """
+    inside = rb'[^"\[\]{}]++|' + TEXT
+    nested = rb"[\[{](?:" + inside + rb")*+[\]}]"
+    for _ in range(depth - 1):
+        nested = rb"[\[{](?:" + inside + b"|" + nested + rb")*+[\]}]"
+    return re.compile(rb"\s*+(?:" + nested + b"|" + TEXT + rb'|[^\s,"\[\]{}]++)\s*+', re.DOTALL)
+
+
+FLAT = element(1)
 COMMA, END = b",]"
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -47,9 +57,9 @@ class TooLong(ValueError):
 def split(array: bytes) -> Iterator[Piece]:
     """Give the elements of a valid JSON array in pieces. Raises TooLong."""
     first, elements, size = 0, list[bytes](), 0
-    for element in elements_of(array):
-        elements.append(element)
-        size += len(element)
+    for found in elements_of(array):
+        elements.append(found)
+        size += len(found)
         if size >= PIECE_BYTES or len(elements) == PIECE_ELEMENTS:
             yield Piece(first, elements)
             first, elements, size = first + len(elements), [], 0
@@ -57,24 +67,24 @@ def split(array: bytes) -> Iterator[Piece]:
         yield Piece(first, elements)
 
 
-def elements_of(array: bytes) -> Iterator[bytes]:
-    """Give the elements one by one; a very long array may hold only flat ones."""
-    return decoded_elements(array) if array.count(b",") <= MOST_AT_ONCE else scanned_elements(array)
+def elements_of(array: bytes, form: re.Pattern[bytes] = FLAT) -> Iterator[bytes]:
+    """Give the elements one by one; a very long array may hold only those of this form."""
+    return decoded_elements(array) if array.count(b",") <= MOST_AT_ONCE else scanned_elements(array, form)
 
 
 def decoded_elements(array: bytes) -> Iterator[bytes]:
     """Split a short array by decoding it."""
-    for place, element in enumerate(_RAWS.decode(array)):
-        if len(memoryview(element)) > ELEMENT_BYTES:
+    for place, raw in enumerate(_RAWS.decode(array)):
+        if len(memoryview(raw)) > ELEMENT_BYTES:
             raise TooLong(place)
-        yield bytes(element)
+        yield bytes(raw)
 
 
-def scanned_elements(array: bytes) -> Iterator[bytes]:
+def scanned_elements(array: bytes, form: re.Pattern[bytes] = FLAT) -> Iterator[bytes]:
     """Find the elements of a long array one by one, only as many as are needed."""
     n, position = 0, 1
     while array[position - 1] != END:
-        found = ELEMENT.match(array, position, position + ELEMENT_BYTES)
+        found = form.match(array, position, position + ELEMENT_BYTES)
         if found is None or array[found.end()] not in (COMMA, END):
             raise TooLong(n)
         yield found[0]

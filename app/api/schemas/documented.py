@@ -4,6 +4,7 @@ import msgspec
 
 from app.api.schemas.density import DensityAnswer, DensityBody, DensityGrid, Model
 from app.api.schemas.history import History, ReviewQueue, Sample
+from app.api.schemas.ingest import IngestAnswer, IngestProblem, IngestRecord
 from app.api.schemas.samples import FeedbackAnswer, FeedbackBody, ObserveAnswer, ObserveBody, ObserveLine
 from app.api.schemas.service import Health, Problem
 from app.api.schemas.session import SessionAnswer, SignInBody
@@ -14,6 +15,9 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     ObserveBody,
     ObserveLine,
     ObserveAnswer,
+    IngestRecord,
+    IngestAnswer,
+    IngestProblem,
     FeedbackBody,
     FeedbackAnswer,
     DensityBody,

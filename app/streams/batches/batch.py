@@ -65,7 +65,7 @@ def refuse_doubled(ids: tuple[str, ...]) -> None:
         first: dict[str, int] = {}
         again = [i for i, client_id in enumerate(ids) if client_id and first.setdefault(client_id, i) != i]
         limit = "different from the ids before it in the batch"
-        raise InvalidIds.of((Fault(f"ids[{i}]", ids[i], limit) for i in again), len(again))
+        raise InvalidIds.of((Fault(f"ids[{i}]", ids[i], limit) for i in again), again)
 
 
 def refuse_changed(X: Matrix, ids: tuple[str, ...], known: Mapping[int, Records]) -> None:
@@ -74,4 +74,4 @@ def refuse_changed(X: Matrix, ids: tuple[str, ...], known: Mapping[int, Records]
     same = ((X[rows] == first) | (np.isnan(X[rows]) & np.isnan(first))).all(axis=1)
     if not same.all():
         changed = sorted(rows[~same].tolist())
-        raise IdConflict.of((Fault(f"ids[{row}]", ids[row], IdConflict.LIMIT) for row in changed), len(changed))
+        raise IdConflict.of((Fault(f"ids[{row}]", ids[row], IdConflict.LIMIT) for row in changed), changed)

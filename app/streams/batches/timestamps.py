@@ -40,7 +40,7 @@ def checked_times(
             )
             for i in wrong
         )
-        raise InvalidTimestamps.of(faults, len(wrong))
+        raise InvalidTimestamps.of(faults, rows[wrong].tolist())
     return capped
 
 

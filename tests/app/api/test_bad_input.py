@@ -249,11 +249,9 @@ async def test_other_kinds_of_body(ready, media):
         assert (await refused(ready, method, path, "content-type", **given))["status"] == 415
 
 
-async def test_compressed_bodies(ready):
-    headers = JSON | {"Content-Encoding": "gzip"}
-    problem = await refused(
-        ready, "POST", "/observe?stream=s", "content-encoding", content=b"\x1f\x8b", headers=headers
-    )
+async def test_other_encodings(ready):
+    headers = JSON | {"Content-Encoding": "br"}
+    problem = await refused(ready, "POST", "/observe?stream=s", "content-encoding", content=b"\x1b", headers=headers)
     assert problem["status"] == 415
 
 

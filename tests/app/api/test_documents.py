@@ -101,6 +101,7 @@ async def test_answers_have_the_documented_fields(service: Service) -> None:
 
 
 BODY = OPERATIONS["observe"]["requestBody"]["content"]
+RECORDS = OPERATIONS["ingest_records"]["requestBody"]["content"]
 NDJSON, BYTES = "application/x-ndjson", "application/octet-stream"
 TYPED = {"headers": {"Content-Type": NDJSON}}
 FILE = {"headers": {"Content-Type": BYTES}}
@@ -110,6 +111,9 @@ CALLS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("observe", "POST", "/observe?stream=new", {"content": BODY[NDJSON]["example"], **TYPED}),
     ("observe", "POST", "/observe?stream=s&explain=true", {"content": b"\0" * 8 + b"\0\0\0\0\0\0Y@", **FILE}),
     ("observe", "POST", "/observe?stream=s&learn=false", {"json": {"samples": [[1, None]]}}),
+    ("ingest_records", "POST", "/ingest", {"json": RECORDS[JSON]["example"]}),
+    ("ingest_records", "POST", "/ingest?answer=flagged", {"content": RECORDS[NDJSON]["example"], **TYPED}),
+    ("ingest_records", "POST", "/ingest?answer=counts", {"json": [*RECORDS[JSON]["example"], {"stream": "x"}]}),
     ("label", "POST", "/feedback?stream=s", {"json": {"labels": [{"seq": 50, "anomaly": True}]}}),
     ("get_log_density", "POST", "/density?stream=s", {"json": {"points": [[1, None]]}}),
     ("get_model", "GET", "/density?stream=s", {}),

@@ -1,5 +1,6 @@
 """How many connections there may be, and what their bodies take together."""
 
+import gzip
 import json
 import logging
 from contextlib import ExitStack
@@ -165,3 +166,19 @@ def test_more_than_files_can_be_opened_are_warned_of(monkeypatch):
     monkeypatch.setattr(limits_module, "most_files", lambda: 1024)
     assert Limits.of(Settings(max_connections=832)).warning() == ""
     assert "ITAN_MAX_CONNECTIONS" in Limits.of(Settings(max_connections=833)).warning()
+
+
+def test_what_a_body_decodes_to_counts_as_well(loop):
+    with serving(loop, body_budget_mb=1) as served:
+        for size, expected in ((3_000_000, (503, "too_many_bodies")), (500_000, (400, "invalid_json"))):
+            body = gzip.compress(b" " * size)
+            request = head(
+                "POST /observe?stream=s",
+                "Content-Type: application/json",
+                "Content-Encoding: gzip",
+                f"Content-Length: {len(body)}",
+                "Connection: close",
+            )
+            received = served.exchange(request + body)
+            assert (statuses(received), codes(received)) == ([expected[0]], [expected[1]])
+            wait_until(lambda: served.connections.held_bytes == 0)

@@ -1,0 +1,173 @@
+"""Reads the records of POST /ingest, each by itself: what is wrong with one does not touch the others."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from app.api.bodies.columns import count_names, names_of, refuse_dropped
+from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name
+from app.api.bodies.reading import InvalidBody, InvalidJson, invalid_json, json_reason, without_bom
+from app.api.bodies.row_faults import id_fault, is_a, row_fault, time_fault
+from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES, TooLong, element, elements_of
+from app.api.bodies.wording import left_out
+from app.api.routing import NDJSON
+from app.api.schemas.ingest import IngestRecord
+from app.api.schemas.types import ClientId, Moment
+from app.streams.batches.records import Record
+from app.streams.errors import (
+    InvalidIds,
+    InvalidSamples,
+    InvalidStreamId,
+    InvalidTimestamps,
+    Refused,
+    more_than,
+    refuse_beyond,
+)
+from app.streams.faults import Fault
+from app.streams.ids import checked_stream_id
+
+_RECORD = msgspec.json.Decoder(IngestRecord)
+_RAW = msgspec.json.Decoder(msgspec.Raw)
+FIELDS: Final = IngestRecord.__struct_fields__
+DEEPEST: Final = 4
+NESTED: Final = element(DEEPEST)
+LONGEST: Final = f"at most {ELEMENT_BYTES} bytes long and nested {DEEPEST} deep"
+RECORD: Final = 'an object such as {"stream": "web-1", "sample": {"cpu": 0.3}}'
+LIMIT_SETTING: Final = "ITAN_MAX_BATCH_SAMPLES"
+EXCERPT_BYTES: Final = 80
+
+
+async def read_records(media: str, body: bytes, limit: int) -> tuple[list[Record], dict[int, Refused]]:
+    """Read the records of a body, and what is wrong with the others, by their places; other requests run in between."""
+    read, refused = list[Record](), dict[int, Refused]()
+    async for place, text in texts(media, body, limit):
+        try:
+            read.append(read_record(place, text))
+        except Refused as error:
+            refused[place] = error
+    return read, refused
+
+
+async def texts(media: str, body: bytes, limit: int) -> AsyncIterator[tuple[int, bytes]]:
+    """Give the text of each record, with its place; TooMany before any is read if there are more than the limit."""
+    given, size = split(media, without_bom(body), limit), 0
+    for place, text in enumerate(given):
+        yield place, text
+        size += len(text)
+        if size >= PIECE_BYTES:
+            size = 0
+            await asyncio.sleep(0)
+
+
+def split(media: str, body: bytes, limit: int) -> Sequence[bytes]:
+    """Split a body into records: lines, the elements of an array, or one object."""
+    if media == NDJSON:
+        body = body.strip()
+        refuse_beyond(limit, body.count(b"\n") + 1, "records", LIMIT_SETTING)
+        found = [line for line in body.split(b"\n") if line.strip()]
+    else:
+        found = split_json(body, limit)
+    if not found:
+        raise InvalidBody("records", [], "at least one record")
+    return found
+
+
+def split_json(body: bytes, limit: int) -> list[bytes]:
+    """Split an array; anything else is one record."""
+    try:
+        text = bytes(_RAW.decode(body))
+    except (ValueError, RecursionError) as error:
+        raise invalid_json(error, body) from error
+    if not text.startswith(b"["):
+        return [text]
+    found = list[bytes]()
+    try:
+        for one in elements_of(text, NESTED):
+            if len(found) == limit:
+                raise more_than(limit, "records", LIMIT_SETTING)
+            found.append(one)
+    except TooLong as error:
+        raise InvalidBody(f"records[{error.place}]", f"part of {len(body)} bytes", LONGEST) from None
+    return found
+
+
+def read_record(place: int, text: bytes) -> Record:
+    """Read one record. Raises Refused, with what is wrong where."""
+    if len(text) > ELEMENT_BYTES:
+        raise InvalidBody(f"records[{place}]", f"a record of {len(text)} bytes", LONGEST)
+    try:
+        given = _RECORD.decode(text)
+        rows = [given.sample]
+        own = 2 + (given.id is not UNSET) + (given.timestamp is not UNSET)
+        refuse_dropped(text, own + count_names(rows), own_texts(given, names_of(rows)))
+    except (ValueError, RecursionError) as error:
+        given = read_again(place, text, error)
+    refuse_stream(given.stream, f"records[{place}].stream")
+    time = given.timestamp
+    return Record(
+        place,
+        given.stream,
+        given.sample,
+        "" if given.id is UNSET else given.id,
+        None if time is UNSET else time.timestamp() if isinstance(time, datetime) else time,
+    )
+
+
+def refuse_stream(stream: str, field: str) -> None:
+    """Raise InvalidStreamId for an id that no stream can have."""
+    try:
+        checked_stream_id(stream)
+    except InvalidStreamId as error:
+        raise InvalidStreamId(field, error.value, error.limit) from None
+
+
+def own_texts(given: IngestRecord, names: Iterable[str]) -> list[str]:
+    """Give the texts of a record that may hold colons."""
+    return [*names, given.stream, "" if given.id is UNSET else given.id]
+
+
+def read_again(place: int, text: bytes, error: Exception) -> IngestRecord:
+    """Read a record that is wrong, or only seemed so; say what is wrong."""
+    field = f"records[{place}]"
+    try:
+        tree = read_tree(text)
+    except (ValueError, RecursionError) as unread:
+        excerpt = text[:EXCERPT_BYTES].decode(errors="replace")
+        why = unread if isinstance(error, msgspec.ValidationError) else error
+        raise InvalidJson(field, excerpt, json_reason(why, text, excerpt)) from error
+    if (repeated := repeated_name(tree)) is not None:
+        path, value = repeated
+        raise InvalidJson(field + path, value, REPEATED)
+    try:
+        return _RECORD.decode(text)
+    except (ValueError, RecursionError):
+        kind, fault = record_fault(tree)
+        raise kind(field + fault.field, fault.value, fault.limit) from None
+
+
+def record_fault(tree: Any) -> tuple[type[Refused], Fault]:
+    """Say what is wrong with a record, and what kind of error that is."""
+    if not isinstance(tree, dict):
+        return InvalidBody, Fault("", tree, RECORD)
+    for name in ("stream", "sample"):
+        if name not in tree:
+            return InvalidBody, Fault(f".{name}", None, "given")
+    unknown = next((name for name in tree if name not in FIELDS), None)
+    if unknown is not None:
+        return InvalidBody, Fault(f".{unknown}", tree[unknown], left_out(unknown, FIELDS))
+    if not isinstance(tree["stream"], str):
+        return InvalidBody, Fault(".stream", tree["stream"], "a text")
+    if "id" in tree and not is_a(ClientId, tree["id"]):
+        return InvalidIds, within("id", id_fault(tree["id"]))
+    if "timestamp" in tree and not is_a(Moment, tree["timestamp"]):
+        return InvalidTimestamps, within("timestamp", time_fault(tree["timestamp"]))
+    return InvalidSamples, within("sample", row_fault(tree["sample"]))
+
+
+def within(name: str, fault: Fault) -> Fault:
+    """Give a fault of a field of a record."""
+    return Fault(f".{name}{fault.field}", fault.value, fault.limit)

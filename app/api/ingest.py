@@ -1,0 +1,93 @@
+"""POST /ingest: records of many streams, each answered by itself."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.api.admission import admit_records, permitted_grants
+from app.api.bodies.reading import media_type, read_body
+from app.api.bodies.records import read_records
+from app.api.outcomes import Answering, answered
+from app.api.queries import flag_in, read_as, read_query
+from app.api.routing import JSON, NDJSON, OF_STORE, Answer, Operation, Route, ref
+from app.api.service import service_of
+from app.security import Scope
+from app.streams.batches.records import Record
+from app.streams.changes.ingest import Outcomes, ingest
+from app.streams.errors import refuse_beyond
+
+
+async def post_ingest(request: Request) -> Response:
+    """Score and learn records of many streams; each is taken or refused by itself."""
+    service = service_of(request)
+    query = read_query(request, "answer", "retry")
+    answering = read_as(query, "answer", Answering, f"one of {', '.join(Answering)}", Answering.ALL)
+    retry = flag_in(query, "retry", default=False)
+    held = permitted_grants(request, Scope.OBSERVE)
+    media = media_type(request, JSON, NDJSON)
+    body = await read_body(request, service.settings.max_body_bytes)
+    records, unreadable = await read_records(media, body, service.settings.max_batch_samples)
+    outcomes = Outcomes(unreadable)
+    by_stream = grouped(records)
+    refuse_beyond(service.settings.max_batch_streams, len(by_stream), "streams", "ITAN_MAX_BATCH_STREAMS")
+    allowances = await admit_records(service, held, by_stream, len(body), outcomes)
+    await service.tasks.shielded(ingest(service.registry, by_stream, allowances, outcomes))
+    return answered(service.metrics, outcomes, answering, retry=retry)
+
+
+def grouped(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Group records by stream, in order."""
+    by_stream = dict[str, list[Record]]()
+    for record in records:
+        by_stream.setdefault(record.stream, []).append(record)
+    return by_stream
+
+
+EXAMPLE: Final = [
+    {"stream": "web-1", "sample": {"cpu": 0.31, "latency_ms": 18}, "id": "a-1", "timestamp": 1764374400},
+    {"stream": "db-1", "sample": [0.2, 7, None], "id": "a-2"},
+]
+LINES: Final = {
+    "type": "string",
+    "description": "an IngestRecord a line",
+    "examples": [
+        '{"stream": "web-1", "sample": {"cpu": 0.31}, "id": "a-1"}\n{"stream": "web-2", "sample": {"cpu": 0.29}}\n'
+    ],
+}
+RECORDS: Final = {"type": "array", "items": ref("IngestRecord"), "minItems": 1, "examples": [EXAMPLE]}
+OF_RECORD: Final = (
+    *("forbidden", "rate_limited", "quota_exceeded", "unknown_stream"),
+    *("invalid_body", "invalid_json", "invalid_stream_id", "invalid_samples", "invalid_ids", "invalid_timestamps"),
+    *("id_conflict", "too_many", "invalid_config", "stream_elsewhere", "stream_moved", "internal_error", *OF_STORE),
+)
+"""Codes of the problems that a record may have."""
+ROUTES = [
+    Route(
+        "POST",
+        "/ingest",
+        post_ingest,
+        Operation(
+            id="ingest_records",
+            tag="samples",
+            summary="Score and learn records of many streams",
+            description="Each record is taken or refused by itself. A repeat of an id gets the first answer.",
+            scope=Scope.OBSERVE,
+            query={
+                "answer": (
+                    {"type": "string", "enum": list(Answering), "default": Answering.ALL.value},
+                    "which records to list: all, those that were flagged, or none (counts)",
+                ),
+                "retry": (
+                    {"type": "boolean", "default": False},
+                    "true: if some records could not be taken now, answer 429 or 503 although others were taken, so"
+                    " that a sender which reads only the status sends all again; give the records ids",
+                ),
+            },
+            body={JSON: RECORDS, NDJSON: LINES},
+            answers={200: Answer({JSON: ref("IngestAnswer")})},
+            problems=("nothing_taken", *OF_RECORD),
+        ),
+    )
+]

@@ -1,0 +1,149 @@
+"""The answer to many records, of which some were taken and some refused."""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import islice
+from operator import itemgetter
+from typing import Any, Final
+
+from msgspec import UNSET
+from starlette.responses import Response
+
+from app.api.incidents import incident_events, incident_ids
+from app.api.problems import count_problem, headers_of, problem_of, respond
+from app.api.refusals import NothingTaken
+from app.api.routing import answer
+from app.api.schemas.ingest import IngestAnswer, IngestProblem, RefusedRecord
+from app.api.schemas.service import Problem, Wrong
+from app.metrics import Metrics
+from app.streams.batches.answer import COLUMNS
+from app.streams.changes.ingest import Outcomes, Refusal
+from app.streams.errors import MOST_NAMED, Refused
+
+PASSING: Final = {"rate_limited", "store_unavailable", "stream_elsewhere", "stream_moved", "stopping"}
+"""Codes of problems that go by themselves: the record can be sent again."""
+OF_BATCH: Final = re.compile(r"(sample|id|timestamp)s\[0\]")
+"""How the batch of a single record names its parts."""
+OF_RECORD: Final = ("record", "stream", "id", *COLUMNS)
+IS_ANOMALY: Final = OF_RECORD.index("is_anomaly")
+
+logger = logging.getLogger(__name__)
+
+
+class Answering(StrEnum):
+    """Which records an answer lists."""
+
+    ALL = "all"
+    FLAGGED = "flagged"
+    COUNTS = "counts"
+
+
+def answered(metrics: Metrics, outcomes: Outcomes, answering: Answering, *, retry: bool) -> Response:
+    """Answer with what became of each record; with a problem if none was taken or, with retry, if some must come again.
+
+    Senders that read only the status repeat everything after a 429 or a 5xx, and nothing after a 422.
+    """
+    refusals = sorted(outcomes.refused, key=lambda refusal: refusal.place)
+    problems = documents(refusals)
+    count(metrics, refusals, problems)
+    failures = zip(refusals, problems, strict=True)
+    failure = next((one.error for one, problem in failures if is_worth_repeating(problem, outcomes, retry=retry)), None)
+    if failure is None and not outcomes.taken:
+        failure = NothingTaken(len(problems))
+    if failure is None:
+        return answer(summary(outcomes, problems, answering))
+    document = problem_of(failure)
+    return respond(listing(document, problems, answering), headers_of(document.status, failure))
+
+
+def is_worth_repeating(problem: Problem, outcomes: Outcomes, *, retry: bool) -> bool:
+    """Tell whether the whole request fails with this problem of a record, because it can be repeated."""
+    if outcomes.taken:
+        return retry and problem.code in PASSING
+    return problem.status == 429 or problem.status >= 500
+
+
+def documents(refusals: Sequence[Refusal]) -> list[RefusedRecord]:
+    """Describe the refusals; a failure that several records share is described once."""
+    shared: dict[int, Problem] = {}
+    return [described(refusal, shared) for refusal in refusals]
+
+
+def described(refusal: Refusal, shared: dict[int, Problem]) -> RefusedRecord:
+    """Describe one refusal."""
+    error = refusal.error
+    if isinstance(error, Refused):
+        problem = problem_of(located(error, refusal.place))
+    else:
+        problem = shared.get(id(error)) or shared.setdefault(id(error), problem_of(error))
+    words = {name: getattr(problem, name) for name in Problem.__struct_fields__ if name not in ("errors", "n_errors")}
+    record = refusal.record
+    stream, client_id = (None, None) if record is None else (record.stream, record.client_id or None)
+    return RefusedRecord(**words, record=refusal.place, stream=stream, id=client_id)
+
+
+def located(error: Refused, place: int) -> Refused:
+    """Name the field of an error as the request does, which names it by its place in the batch of one record."""
+    return type(error)(OF_BATCH.sub(rf"records[{place}].\1", error.field, count=1), error.value, error.limit)
+
+
+def count(metrics: Metrics, refusals: Sequence[Refusal], problems: Sequence[RefusedRecord]) -> None:
+    """Count the refused records, and each reason once in the metrics of the store and of limits; log what failed."""
+    for problem in problems:
+        metrics.refused_records[problem.code].inc()
+    for error in {id(refusal.error): refusal.error for refusal in refusals}.values():
+        count_problem(metrics, error)
+        if problem_of(error).code == "internal_error":
+            logger.error("records could not be ingested", exc_info=error)
+
+
+def place_of(problem: RefusedRecord) -> str:
+    """Give the field of a refused record, or else the record: each names another place."""
+    is_within = isinstance(problem.field, str) and problem.field.startswith("records[")
+    return str(problem.field) if is_within else f"records[{problem.record}]"
+
+
+def listing(problem: Problem, problems: list[RefusedRecord], answering: Answering) -> IngestProblem:
+    """Give a problem of the whole request that names the first wrong records, and lists all unless only counts are."""
+    words = {name: getattr(problem, name) for name in Problem.__struct_fields__}
+    found = IngestProblem(**words)
+    found.errors = [
+        Wrong(place_of(one), None if one.value is UNSET else one.value, one.limit or one.detail)
+        for one in islice(problems, MOST_NAMED)
+    ]
+    found.n_errors, first = len(problems), found.errors[0]
+    found.field, found.value, found.limit = first.field, first.value, first.limit
+    if answering is not Answering.COUNTS:
+        found.problems = problems
+    return found
+
+
+def summary(outcomes: Outcomes, problems: list[RefusedRecord], answering: Answering) -> IngestAnswer:
+    """Give the counts, and what was asked for beside them."""
+    found = IngestAnswer(
+        records=len(problems) + sum(len(records) for records, _ in outcomes.taken),
+        taken=sum(len(records) for records, _ in outcomes.taken),
+        refused=len(problems),
+        flagged=sum(int(given.is_anomaly.sum()) for _, given in outcomes.taken),
+        refused_by_code=dict(Counter(problem.code for problem in problems)),
+    )
+    if answering is not Answering.COUNTS:
+        found.problems = problems
+        for name, column in columns(outcomes, only_flagged=answering is Answering.FLAGGED).items():
+            setattr(found, name, column)
+    return found
+
+
+def columns(outcomes: Outcomes, *, only_flagged: bool) -> dict[str, list[Any]]:
+    """Give the columns of the records that were taken, in the order of the request."""
+    rows = [
+        (record.place, record.stream, record.client_id or None, *said)
+        for records, given in outcomes.taken
+        for record, *said in zip(records, *(getattr(given, name).tolist() for name in COLUMNS), strict=True)
+    ]
+    rows = sorted((row for row in rows if row[IS_ANOMALY]) if only_flagged else rows, key=itemgetter(0))
+    found = {name: [row[i] for row in rows] for i, name in enumerate(OF_RECORD)}
+    return found | {"incident": incident_ids(found["incident"]), "event": incident_events(found["event"])}

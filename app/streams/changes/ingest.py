@@ -1,0 +1,102 @@
+"""Ingesting records of many streams: each is a request of its own, but those of a stream share batches."""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from app.streams.allowance import Allowance
+from app.streams.batches.answer import Answer
+from app.streams.batches.records import Record, batch_of, runs
+from app.streams.changes.observe import observe
+from app.streams.errors import Refused
+from app.streams.open.registry import Registry
+from app.streams.open.session import Session
+from core import InvalidConfig, InvalidObservation
+
+REFUSALS = (Refused, InvalidConfig, InvalidObservation)
+"""Errors for what is wrong with a record; they change nothing."""
+STREAMS_AT_ONCE = 128
+"""As many as a store appends in one call; what they take in memory cannot be freed meanwhile."""
+STREAMS_TO_A_TURN = 16
+
+
+class Refusal(NamedTuple):
+    """Why the record at a place of the request was not taken; None if it could not even be read."""
+
+    place: int
+    error: Exception
+    record: Record | None = None
+
+
+class Outcomes:
+    """What became of each record of a request."""
+
+    def __init__(self, unreadable: Mapping[int, Exception]) -> None:
+        self.taken: list[tuple[Sequence[Record], Answer]] = []
+        self.refused = [Refusal(place, error) for place, error in unreadable.items()]
+
+    def refuse(self, records: Sequence[Record], error: Exception) -> None:
+        """Note that records were refused for one reason."""
+        self.refused += [Refusal(record.place, error, record) for record in records]
+
+
+async def ingest(
+    registry: Registry, by_stream: Mapping[str, Sequence[Record]], allowances: Mapping[str, Allowance], to: Outcomes
+) -> None:
+    """Observe the records of the streams that are allowed, side by side: their appends share the calls to the store."""
+    free = asyncio.Semaphore(STREAMS_AT_ONCE)
+    async with asyncio.TaskGroup() as group:
+        for number, (stream, allowance) in enumerate(allowances.items()):
+            if number % STREAMS_TO_A_TURN == 0:
+                # let other requests run
+                await asyncio.sleep(0)
+            await free.acquire()
+            task = group.create_task(ingest_stream(registry, stream, by_stream[stream], allowance, to))
+            task.add_done_callback(lambda _: free.release())
+
+
+async def ingest_stream(
+    registry: Registry, stream: str, records: Sequence[Record], allowance: Allowance, to: Outcomes
+) -> None:
+    """Observe the records of a stream in order; after a failure the rest fails too, so the order stays."""
+    left = deque(runs(records))
+    try:
+        async with registry.changing(stream) as session:
+            while left:
+                await observe_next(session, left, allowance, to)
+    except Exception as error:
+        for part in left:
+            to.refuse(part, error)
+
+
+async def observe_next(session: Session, left: deque[Sequence[Record]], allowance: Allowance, to: Outcomes) -> None:
+    """Observe the next batch, or take the wrong records out of it."""
+    records = left[0]
+    try:
+        answer = await observe(session, batch_of(records), allowance)
+    except REFUSALS as error:
+        left.popleft()
+        if len(records) == 1:
+            to.refuse(records, error)
+            return
+        left.extendleft(reversed(parts(records, rows_of(error, session))))
+        await asyncio.sleep(0)
+    else:
+        left.popleft()
+        to.taken.append((records, answer))
+
+
+def rows_of(error: Exception, session: Session) -> Sequence[int]:
+    """Give the rows that an error names; none if another first row would make another stream."""
+    return error.rows if isinstance(error, Refused) and session.current_state is not None else ()
+
+
+def parts(records: Sequence[Record], wrong: Sequence[int]) -> list[Sequence[Record]]:
+    """Give the right records together, then each wrong one alone; halves if it is not known which are wrong."""
+    if not wrong:
+        middle = len(records) // 2
+        return [records[:middle], records[middle:]]
+    found = set(wrong)
+    right: Sequence[Record] = [record for row, record in enumerate(records) if row not in found]
+    return [*([right] if right else []), *([records[row]] for row in wrong)]
