@@ -17,8 +17,8 @@ _LARGEST_SQUARES: Final = 1e217
 _LARGEST_SUM: Final = 2.0**53 * LARGEST_SAMPLE
 _OF_SAMPLES: Final = ("_mean", "_x", "_learned", "_normal", "_offset")
 _IN_NATS: Final = ("threshold", "level", "ordinary", "settling", "incident", "outcome", "background_scores")
-_IN_NATS_OR_UNITS: Final = (*_IN_NATS, "location", "scale")
-_MAY_BE_MISSING: Final = ("pending", "pending_time", "clock", "incident_time", "still_value")
+_IN_NATS_OR_UNITS: Final = (*_IN_NATS, "location", "scale", "unscaled")
+_MAY_BE_MISSING: Final = ("pending", "pending_time", "clock", "incident_time", "still_value", "spread_recent")
 
 
 def check_bounds(arrays: Arrays) -> None:

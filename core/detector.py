@@ -21,8 +21,8 @@ class Detector:
     A sample is always scored before it is learned. The same config, samples and labels in the same order give the same
     scores and the same to_bytes(), however the samples are cut into batches and whenever the state was restored.
 
-    During the warm-up samples have no score: the first config.warmup of them fix the scaling. Samples are numbered from
-    first_seq on. state is everything that the detector knows.
+    During the warm-up samples have no score: the first config.warmup of them set the first scaling. Samples are
+    numbered from first_seq on. state is everything that the detector knows.
 
     >>> import numpy as np
     >>> detector = Detector(DetectorConfig(n_features=2))

@@ -43,6 +43,12 @@ class Scaling:
         units: FloatArray = np.exp(self.log_volumes)
         return units
 
+    def changed(self, feature: int, location: float, scale: float) -> "Scaling":
+        """Give the same scaling with another location and scale of one feature."""
+        locations, scales = self.location.copy(), self.scale.copy()
+        locations[feature], scales[feature] = location, scale
+        return Scaling(locations, scales, self.kinds)
+
     def part(self, features: list[int]) -> "Scaling":
         """Give the scaling of some of the features alone."""
         return Scaling(self.location[features], self.scale[features], tuple(self.kinds[f] for f in features))
@@ -159,11 +165,19 @@ def _log_volume(kind: str, location: float, scale: float) -> float:
     return 4 * float(np.log(scale)) if KINDS[kind].scaled else 0.0
 
 
+def quartile_spread(values: FloatArray) -> float:
+    """The quartile range of values (n,) as a standard deviation; 0 without any."""
+    ordered = np.sort(np.clip(values, -_LARGEST, _LARGEST))
+    n = len(ordered)
+    return float((ordered[(3 * n) // 4] - ordered[n // 4]) / _QUARTILES_OF_UNIT_NORMAL) if n else 0.0
+
+
+def typical_distance(values: FloatArray, location: float) -> float:
+    """The median distance from a location of those values (n,) that differ from it; 0 without any."""
+    others = np.sort(np.abs(np.clip(values[values != location], -_LARGEST, _LARGEST) - location))
+    return float(others[(len(others) - 1) // 2]) if len(others) else 0.0
+
+
 def _spread(column: FloatArray, location: float) -> float:
     """The quartile range as a standard deviation; if most values are equal, the usual distance of the others."""
-    n = len(column)
-    quartiles = column[(3 * n) // 4] - column[n // 4] if n else 0.0
-    if quartiles > 0:
-        return float(quartiles / _QUARTILES_OF_UNIT_NORMAL)
-    others = np.sort(np.abs(column[column != location] - location))
-    return float(others[(len(others) - 1) // 2]) if len(others) > 1 else 1.0
+    return quartile_spread(column) or typical_distance(column, location) or 1.0

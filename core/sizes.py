@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.config import DetectorConfig
+from core.density.spread import KEPT as RECENT_VALUES
+from core.density.unscaled import ENOUGH as SHOWN
 from core.families import Layout
 from core.feedback.background import CAPACITY as BACKGROUND_SAMPLES
 from core.feedback.background import SETTLE_EVERY
@@ -56,7 +58,8 @@ def sizes_of(config: DetectorConfig) -> Sizes:
 
 def _snapshot_bytes(config: DetectorConfig) -> int:
     """The bytes of the state: the model, the warm-up, the scores and labels."""
-    numbers = _model_numbers(config) + 2 * config.n_features + _threshold_numbers(config) + COST_NUMBERS
+    numbers = _model_numbers(config) + (4 + SHOWN) * config.n_features + 2
+    numbers += _threshold_numbers(config) + COST_NUMBERS
     if config.corrects_scores:
         numbers += 2 * LABELLED_SAMPLES * (config.n_features + 2)
         numbers += (BACKGROUND_SAMPLES + SETTLE_EVERY) * config.n_features + BACKGROUND_SCORES + SETTLE_EVERY
@@ -70,6 +73,7 @@ def _model_numbers(config: DetectorConfig) -> int:
     matrix = _covariance_numbers(config)
     packed = matrix if config.family.endswith("diagonal") else m * (m + 1) // 2
     numbers = nodes * (2 * packed + 3 * width + 3 * m + NODE_NUMBERS) + _round_samples(config) * (m + 1)
+    numbers += (3 + RECENT_VALUES) * m
     return numbers + (nodes + 1) * (packed + width + 1) + _recent_samples(config) * (2 * m + 2)
 
 

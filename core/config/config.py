@@ -123,6 +123,11 @@ class DetectorConfig:
         scaling = PROFILES[self.profile]["scaling"] if self.scaling is None else self.scaling
         return max(32, min(2 * self.n_features, 64)) if scaling == "auto" else 0
 
+    @property
+    def follows_spread(self) -> bool:
+        """Whether the usual size of a feature's differences is what it is now, not what it was in the warm-up."""
+        return self.scaling == "auto" and self.profile != "paper"
+
     def _settle_scaling(self) -> None:
         if self.scaling not in ("auto", "none"):
             object.__setattr__(self, "scaling", affine_scaling(self.scaling, self.kinds))

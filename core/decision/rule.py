@@ -19,7 +19,7 @@ from core.decision.stillness import Stillness
 from core.snapshot import Arrays, take
 from core.threshold import Threshold, threshold_of
 from core.threshold.ordinary_scores import ENOUGH, OrdinaryScores, finite
-from core.threshold.recent_scores import RecentScores, check_ring
+from core.threshold.recent_scores import WINDOW, RecentScores, check_ring
 
 ROUNDINGS: Final = 4 * float_info.epsilon
 
@@ -57,6 +57,8 @@ class DecisionRule:
 
     With drift_relative all of it works on how far scores lie above their level, the median of the scores before; the
     first score has no level, and nothing is decided by it.
+
+    base, in nats, is what the units of features that moved late have added to all scores: it is a part of the level.
     """
 
     def __init__(self, config: DetectorConfig, log_volume: float) -> None:
@@ -68,15 +70,17 @@ class DecisionRule:
         self._settling, self._stillness = Settling(), Stillness(config.n_features)
         self._recent = RecentScores() if config.drift_relative else None
         self._n_features = config.n_features
+        self.base = 0.0
+        self._in_user_units = config.threshold == "fixed" and not config.drift_relative
 
     @property
     def value(self) -> float:
         """The threshold that the next score will meet, in the user's units; the largest double if it has no level."""
         rule = self._ahead()
         value = max(rule.threshold.value, rule._settling.floor)
-        if rule._recent is None:
-            return value
-        return _raised(value, rule._recent.median) if rule._recent.ring else float_info.max
+        if rule._recent is not None:
+            return _raised(value, rule._recent.median + rule.base) if rule._recent.ring else float_info.max
+        return value if rule._in_user_units else finite(value + rule.base)
 
     @property
     def incident(self) -> int:
@@ -121,7 +125,7 @@ class DecisionRule:
         rule = self._ahead()
         if rule._recent is not None and not rule._recent.ring:
             return np.zeros(len(scores))
-        level = 0.0 if rule._recent is None else rule._recent.median
+        level = rule.base if rule._recent is None else rule._recent.median + rule.base
         return np.array([rule.ordinary.severity(finite(score - level)) for score in scores.tolist()], float)
 
     def _ahead(self) -> "DecisionRule":
@@ -155,9 +159,9 @@ class DecisionRule:
     def _next_level(self, score: float) -> float | None:
         """From where a score is measured, which then counts for those after it; None if there is nothing before it."""
         if self._recent is None:
-            return 0.0
-        level = self._recent.median if self._recent.ring else None
-        self._recent.add(score)
+            return self.base
+        level = self._recent.median + self.base if self._recent.ring else None
+        self._recent.add(finite(score - self.base))
         return level
 
     def _count(self, above: float) -> None:
@@ -188,6 +192,15 @@ class DecisionRule:
         self.ordinary = OrdinaryScores.of(np.array(scores))
         self.threshold.follow(self.ordinary, self._n_seen, self._newest)
 
+    def begin_again(self, scores: FloatArray) -> None:
+        """Take these scores (n,) for those of ordinary samples so far, since the densities have changed at once."""
+        level = self.base
+        if self._recent is not None and len(scores):
+            self._recent = RecentScores()
+            self._recent.load(scores[-WINDOW:] - level, 0)
+            level += self._recent.median
+        self._restart([finite(score - level) for score in scores.tolist()])
+
     def label(self, seq: int, score: float, level: float, label: int) -> None:
         """Learn that a sample, its score and level given, is anomalous (+1), normal (-1) or unknown again (0)."""
         self.threshold.label(seq, finite(score - level), label)
@@ -208,7 +221,7 @@ class DecisionRule:
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
         arrays = self.threshold.state() | self.ordinary.state() | self.incidents.state()
-        arrays |= self._settling.state() | self._stillness.state()
+        arrays |= self._settling.state() | self._stillness.state() | {"level_base": np.array([self.base])}
         if self._recent is not None:
             arrays["level_recent"] = np.array(self._recent.ring, float)
             arrays["level_oldest"] = np.array([self._recent.oldest])
@@ -221,6 +234,7 @@ class DecisionRule:
         self.incidents.check(arrays, next_seq)
         self._settling.check(arrays)
         self._stillness.check(arrays, self._n_features)
+        take(arrays, "level_base", np.float64, (1,))
         if self._recent is not None:
             oldest = int(take(arrays, "level_oldest", np.int64, (1,))[0])
             check_ring(take(arrays, "level_recent", np.float64, (-1,)), oldest)
@@ -230,6 +244,7 @@ class DecisionRule:
         self._n_seen, self._newest = next_seq - first_seq, next_seq - 1
         for part in (self.threshold, self.ordinary, self.incidents, self._settling, self._stillness):
             part.load(arrays)
+        self.base = float(arrays["level_base"][0])
         if self._recent is not None:
             self._recent.load(arrays["level_recent"], int(arrays["level_oldest"][0]))
 

@@ -15,6 +15,7 @@ from core.arrays import FloatArray
 from core.config import DetectorConfig
 from core.density.imputation import impute
 from core.density.round import Batch, Round, check_pending, learned_as
+from core.density.spread import RecentSpread
 from core.errors import InvalidSnapshot
 from core.families.base import NodeDensities
 from core.families.statistics import moments_of
@@ -40,7 +41,7 @@ class DensityModel:
     """A density over scaled samples Z (n, m); NaN stands for a missing feature.
 
     Deviations from the paper, under the default profile: rounds, samples drawn in by eq. (18), forgetting, and weights
-    that mistrust rare nodes, eq. (34).
+    that mistrust rare nodes, eq. (34). followed turns true when the spread of some feature has followed the samples.
     """
 
     def __init__(self, config: DetectorConfig) -> None:
@@ -54,6 +55,8 @@ class DensityModel:
             else EvidenceGrowth(config, self.nodes, self.forgetting)
         )
         self._reach = sqrt(config.n_features) + REACH if config.profile != "paper" else None
+        self._spread = RecentSpread(config.kinds) if config.follows_spread else None
+        self.followed = False
         self._round = Round()
         self._log_weights: FloatArray | None = None
 
@@ -145,8 +148,26 @@ class DensityModel:
         self.mixture.learn(shares)
         before, self.n_learned = self.n_learned, self.n_learned + len(batch.Z)
         self._count(self._learned(batch, before))
+        if self._spread is not None and self._spread.add(batch.Z, before):
+            self._follow_recent(self._spread)
         self.growth.grow(before, self.n_learned)
         self._log_weights = None
+
+    def _follow_recent(self, recent: RecentSpread) -> None:
+        """Let spreads follow the recent samples."""
+        if moved := recent.moved(self.nodes.spread, self.nodes.most_spread, self.nodes.coarse):
+            self.nodes.follow(moved)
+            self._expect_again()
+
+    def tell(self, told: dict[int, tuple[float, bool]]) -> None:
+        """Take the spread of some features, by number, as Nodes.tell does. Ends the round first."""
+        self.end_round()
+        if self.nodes.tell(told):
+            self._expect_again()
+
+    def _expect_again(self) -> None:
+        self.growth.follow()
+        self._log_weights, self.followed = None, True
 
     def retract(self, sample: LearnedSample) -> None:
         """Take a learned sample out of every node and candidate side that counted it. Ends the round first.
@@ -202,6 +223,8 @@ class DensityModel:
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays of a snapshot, by name."""
         arrays = {"progress": np.array([self.n_learned]), "clock": np.array([self.forgetting.state()])}
+        if self._spread is not None:
+            arrays |= self._spread.state()
         return arrays | self._round.state(self.config.n_features) | self.nodes.state() | self.growth.state()
 
     def check(self, arrays: Arrays) -> None:
@@ -213,6 +236,8 @@ class DensityModel:
             raise InvalidSnapshot("its progress is not that of a model")
         check_pending(arrays, self.config.n_features, self._round_size(n_learned))
         self.check_times(arrays["pending_time"])
+        if self._spread is not None:
+            self._spread.check(arrays)
         self.forgetting.check(float(take(arrays, "clock", np.float64, (1,))[0]), n_learned)
 
     def check_times(self, time: FloatArray) -> None:
@@ -225,6 +250,8 @@ class DensityModel:
         self.forgetting.load(float(arrays["clock"][0]))
         self.nodes.load(arrays)
         self.growth.load(arrays)
+        if self._spread is not None:
+            self._spread.load(arrays)
         self._log_weights = None
         self._round = Round()
         if len(arrays["pending"]):

@@ -3,6 +3,7 @@
 state        everything that a detector knows; saving and restoring it
 sample_path  a sample: validate, scale, score, decide, learn
 label_path   a label that comes later: validate, then correct threshold, costs, density and scores
+scales       what follows when a feature moves late, or another spread is usual now
 learning     what both teach
 
 The state holds a core.decision.rule.DecisionRule. The sample path asks it to decide each score, and the label path

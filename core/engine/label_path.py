@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.engine.learning import relearn, remember
+from core.engine.scales import settle
 from core.engine.state import DetectorState
 from core.records import Records
 from core.results import Feedback
@@ -29,6 +30,8 @@ def feedback(state: DetectorState, records: Records, labels: Sequence[bool | Non
         old = int(told.label[i])
         outcomes.append(_outcome(old, label))
         retracted[i] = _relabel(state, told[i], label)
+        if state.ready:
+            settle(state)
         _follow_incident(state, told[i], old)
         _keep_warm(state, told[i])
     if state.ready:

@@ -17,6 +17,11 @@ def evaluate(state: DetectorState, X: FloatArray, time: FloatArray) -> Batch:
     return state.density.evaluate(state.scaling.apply(X), time)
 
 
+def surprise(state: DetectorState, batch: Batch) -> FloatArray:
+    """-log p (n,) of evaluated samples, in the user's units."""
+    return state.scaling.score(batch.Z, state.density.log_p(batch.log_density))
+
+
 def learn(state: DetectorState, batch: Batch, records: Records) -> None:
     """Learn those samples that learn_from wants, and note in their records how."""
     chosen = wanted(state, records)

@@ -13,11 +13,12 @@ import numpy as np
 from core.arrays import FloatArray
 from core.decision.rule import Decisions
 from core.density.round import Batch
-from core.engine.learning import evaluate, learn, remember
+from core.engine.learning import evaluate, learn, remember, surprise
+from core.engine.scales import scaled, settle, wake
 from core.engine.state import DetectorState
 from core.records import Records
 from core.results import Observation
-from core.scaling import estimated, typical
+from core.scaling import Scaling, coordinates, estimated, typical
 from core.validation import checked_samples, checked_times
 from core.views.explanation import Explanation, explanation_of
 
@@ -41,19 +42,19 @@ def observe(state: DetectorState, X: Any, times: Any, *, explain: bool) -> Obser
 def score(state: DetectorState, X: Any) -> FloatArray:
     """Score samples X (n, m), as Detector.score says; nothing is learned."""
     X = checked_samples(X, state.config.n_features, state.config.features)
-    return np.concatenate([np.zeros(0), *(_scores(state, batch) for batch in _segments(state, X))])
+    return np.concatenate([np.zeros(0), *(_scores(state, *part) for part in _segments(state, X))])
 
 
 def log_density(state: DetectorState, X: Any) -> FloatArray:
     """Give the log density of samples X (n, m), as Detector.log_density says; nothing is learned."""
     X = checked_samples(X, state.config.n_features, state.config.features)
-    return np.concatenate([np.zeros(0), *(-_surprise(state, batch) for batch in _segments(state, X))])
+    return np.concatenate([np.zeros(0), *(-_surprise(state, *part) for part in _segments(state, X))])
 
 
 def explain(state: DetectorState, X: Any) -> Explanation:
     """Explain the scores of samples X (n, m), as Detector.explain says; nothing is learned."""
     X = checked_samples(X, state.config.n_features, state.config.features)
-    parts = [_explanation(state, batch, _scores(state, batch)) for batch in _segments(state, X)]
+    parts = [_explanation(state, batch, _scores(state, batch, own)) for batch, own in _segments(state, X)]
     return Explanation.concatenate([Explanation.empty(state.config.n_features), *parts])
 
 
@@ -66,8 +67,10 @@ def _parts(
         yield _warm_up(state, X[:start], time[:start])
     while start < len(X):
         size = SEGMENT_ROWS if state.config.learn_from == "labelled_normal" else state.density.room
+        size = wake(state, X[start : start + size])
         part = slice(start, start + size)
         yield _pass(state, X[part], time[part], explained)
+        settle(state)
         start += size
 
 
@@ -89,16 +92,16 @@ def _pass(state: DetectorState, X: FloatArray, time: FloatArray, explained: list
 
 def _decide(state: DetectorState, batch: Batch, X: FloatArray) -> tuple[FloatArray, Decisions]:
     """Score and decide samples (n, m), in parts for each of which what labels add is fixed."""
-    surprise = _surprise(state, batch)
+    plain = surprise(state, batch)
     scores, decided = np.empty(len(X)), []
     start = 0
     while start < len(X):
         part = slice(start, start + state.resemblance.room(len(X) - start))
-        x, plain = batch.learned[part], surprise[part]
-        scores[part] = state.resemblance.raised(x, plain)
+        x = batch.learned[part]
+        scores[part] = state.resemblance.raised(x, plain[part])
         decided.append(state.rule.decide(state.next_seq + start, X[part], scores[part], batch.time[part]))
         ordinary = decided[-1].ordinary
-        state.resemblance.note(x[ordinary], plain[ordinary])
+        state.resemblance.note(x[ordinary], plain[part][ordinary] - state.rule.base)
         start = part.stop
     return scores, decided[0] if len(decided) == 1 else Decisions(*map(np.concatenate, zip(*decided, strict=True)))
 
@@ -114,37 +117,44 @@ def _warm_up(state: DetectorState, X: FloatArray, time: FloatArray) -> Records:
 
 
 def _end_warmup(state: DetectorState) -> None:
-    """Fix the scaling; then score and learn each sample as if it came now, with scores for the decision rule alone."""
+    """Set the scaling; then score and learn each sample as if it came now, with scores for the decision rule alone."""
     warm = state.warmup.widened(state.density.growth.most_sides)
     state.start(estimated(warm.x, state.config.kinds))
+    if state.config.follows_spread:
+        state.unscaled.begin(coordinates(warm.x, state.config.kinds), state.scaling.location)
     state.density.nodes.expect(*typical(state.scaling.apply(warm.x)))
+    settle(state)
     for i in range(len(warm)):
         record = warm[i]
         batch = evaluate(state, record.x, record.time)
-        surprise = _surprise(state, batch)
-        state.rule.warm_up(int(record.seq[0]), record.x, state.resemblance.raised(batch.learned, surprise))
-        state.resemblance.note(batch.learned, surprise)
+        plain = surprise(state, batch)
+        state.rule.warm_up(int(record.seq[0]), record.x, state.resemblance.raised(batch.learned, plain))
+        state.resemblance.note(batch.learned, plain - state.rule.base)
         learn(state, batch, record)
         if record.label[0] != 0:
             remember(state, record)
     state.warmup = warm.compact()
 
 
-def _segments(state: DetectorState, X: FloatArray) -> Iterator[Batch]:
-    """Evaluate samples (n, m) that are not learned, a segment at a time."""
+def _segments(state: DetectorState, X: FloatArray) -> Iterator[tuple[Batch, dict[int, Scaling]]]:
+    """Evaluate samples (n, m) that are not learned, a segment at a time; some rows have a scaling of their own."""
     for start in range(0, len(X), SEGMENT_ROWS):
-        part = X[start : start + SEGMENT_ROWS]
-        yield evaluate(state, part, np.full(len(part), np.nan))
+        Z, own = scaled(state, X[start : start + SEGMENT_ROWS])
+        yield state.density.evaluate(Z, np.full(len(Z), np.nan)), own
 
 
-def _surprise(state: DetectorState, batch: Batch) -> FloatArray:
-    """-log p (n,) in the user's units."""
-    return state.scaling.score(batch.Z, state.density.log_p(batch.log_density))
+def _surprise(state: DetectorState, batch: Batch, own: dict[int, Scaling]) -> FloatArray:
+    """-log p (n,) of samples that are not learned, some of which have a scaling of their own."""
+    plain = surprise(state, batch)
+    for row, scaling in own.items():
+        one = batch.rows(slice(row, row + 1))
+        plain[row] = scaling.score(one.Z, state.density.log_p(one.log_density))[0]
+    return plain
 
 
-def _scores(state: DetectorState, batch: Batch) -> FloatArray:
+def _scores(state: DetectorState, batch: Batch, own: dict[int, Scaling]) -> FloatArray:
     """Scores (n,) of samples that are not learned."""
-    return state.resemblance.raised(batch.learned, _surprise(state, batch))
+    return state.resemblance.raised(batch.learned, _surprise(state, batch, own))
 
 
 def _explanation(state: DetectorState, batch: Batch, score: FloatArray) -> Explanation:

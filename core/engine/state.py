@@ -5,10 +5,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from core.arrays import FloatArray
 from core.bounds import check_bounds
 from core.config import DetectorConfig
 from core.decision.rule import DecisionRule
 from core.density.model import DensityModel
+from core.density.unscaled import Unscaled
 from core.engine.upgrade import upgraded
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
 from core.feedback.costs import RunningCosts
@@ -27,8 +29,9 @@ class DetectorState:
     """Everything that a detector knows. Samples and labels change it on their paths; to_bytes saves it.
 
     config     the settings; they never change
-    warmup     records of the samples that fix the scaling, kept for good: a label may come for any of them
+    warmup     records of the samples that set the first scaling, kept for good: a label may come for any of them
     scaling    from the user's units to the space of the densities; exists once the warm-up is over
+    unscaled   the features whose scale is not known yet
     density    p(x): the model of all samples that config.learn_from wants
     resemblance  what labels add to scores
     rule       decides: what is flagged, how rare it is, and incidents; exists once the warm-up is over
@@ -40,6 +43,7 @@ class DetectorState:
         self.config = config
         self.first_seq = self.next_seq = first_seq
         self.warmup = Records.empty(0, config.n_features, 0, altered=False)
+        self.unscaled = Unscaled(config.kinds, config.expected_anomaly_rate)
         self.density = DensityModel(config)
         self.resemblance = Resemblance(config)
         self.costs = RunningCosts(config.cost_false_negative, config.cost_false_positive)
@@ -48,10 +52,24 @@ class DetectorState:
         if (scaling := given(config)) is not None:
             self.start(scaling)
 
-    def start(self, scaling: Scaling) -> None:
-        """End the warm-up: fix the scaling for good, and make the decision rule that the config names."""
+    def start(self, scaling: Scaling, volume: float | None = None) -> None:
+        """End the warm-up: set the scaling, and make the decision rule that the config names.
+
+        volume, in nats, is that of the scaling when the warm-up ended, if it has changed since.
+        """
         self._scaling = scaling
-        self._rule = DecisionRule(self.config, scaling.log_volume)
+        self._volume = scaling.log_volume if volume is None else volume
+        self._rule = DecisionRule(self.config, self._volume)
+
+    def rescale(self, scaling: Scaling) -> None:
+        """Change the scaling of features that have always been 0 in the scaled space: all scores change alike."""
+        before, after = (float(one.score(self._center, np.zeros(1))[0]) for one in (self.scaling, scaling))
+        self.rule.base += after - before
+        self._scaling = scaling
+
+    @property
+    def _center(self) -> FloatArray:
+        return np.zeros((1, self.config.n_features))
 
     @property
     def ready(self) -> bool:
@@ -135,6 +153,7 @@ class DetectorState:
         arrays["warmup"] = np.frombuffer(self.warmup.to_bytes(), np.uint8)
         if self.ready:
             arrays |= {"location": self.scaling.location, "scale": self.scaling.scale} | self.rule.state()
+            arrays |= self.unscaled.state() | {"scale_volume": np.array([self._volume])}
         return arrays
 
     def check(self, arrays: Arrays) -> None:
@@ -150,6 +169,9 @@ class DetectorState:
         if "location" in arrays:
             location, scale = (take(arrays, k, np.float64, (self.config.n_features,)) for k in ("location", "scale"))
             check_scaling(location, scale, self.config)
+            self.unscaled.check(arrays)
+            if "scale_volume" in arrays:  # not in older versions, in which no scale changed
+                take(arrays, "scale_volume", np.float64, (1,))
             DecisionRule(self.config, 0.0).check(arrays, self.next_seq)
 
     def _check_warmup(self, *, ready: bool) -> None:
@@ -167,8 +189,10 @@ class DetectorState:
     def load(self, arrays: Arrays) -> None:
         """Go on from arrays that check has passed."""
         if "location" in arrays:
-            self.start(Scaling(arrays["location"], arrays["scale"], self.config.kinds))
+            scaling = Scaling(arrays["location"], arrays["scale"], self.config.kinds)
+            self.start(scaling, float(arrays["scale_volume"][0]) if "scale_volume" in arrays else None)
             self.rule.load(arrays, self.first_seq, self.next_seq)
+            self.unscaled.load(arrays)
         self.density.load(arrays)
         self.resemblance.load(arrays)
         self.costs.load(arrays)

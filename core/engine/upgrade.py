@@ -7,9 +7,12 @@ from numpy.typing import NDArray
 
 from core.config import DetectorConfig
 from core.decision.rule import DecisionRule
+from core.density.spread import RecentSpread
+from core.density.unscaled import Unscaled
 from core.errors import InvalidSnapshot
 from core.feedback.background import Background
 from core.feedback.labelled_samples import CAPACITY
+from core.mixture.nodes import Nodes
 from core.snapshot import Arrays, take
 from core.threshold.ordinary_scores import OrdinaryScores
 from core.threshold.recent_scores import check_ring
@@ -18,13 +21,14 @@ from core.threshold.recent_scores import check_ring
 def upgraded(arrays: Arrays, config: DetectorConfig) -> dict[str, NDArray[Any]]:
     """The arrays of version 2 or 3 as those of version 4.
 
-    The scores that the threshold remembered are taken for ordinary ones, labels stay, no incident is open, and the
-    background begins. The second model of labelled normals goes.
+    Its scaling stays, and fits all features. The scores that the threshold remembered are taken for ordinary ones,
+    labels stay, no incident is open, and the background begins. The second model of labelled normals goes.
     """
-    kept = _with_labelled_samples(arrays, config)
+    kept = _with_labelled_samples(arrays, config) | _spreads(config)
     if "location" not in arrays:
         return kept
     rule = DecisionRule(config, 0.0)
+    kept |= Unscaled(config.kinds, config.expected_anomaly_rate).state()
     if config.threshold in ("weighted", "hindsight"):
         ring = take(arrays, "threshold_recent", np.float64, (-1,))
         _, oldest, n_labels = take(arrays, "threshold_progress", np.int64, (3,)).tolist()
@@ -48,3 +52,9 @@ def _with_labelled_samples(arrays: Arrays, config: DetectorConfig) -> dict[str, 
     last = np.concatenate(of_either)
     samples = {"labelled_seq": seq[last], "labelled_label": label[last], "labelled_x": x[last]}
     return kept | Background(config.n_features).state() | samples
+
+
+def _spreads(config: DetectorConfig) -> dict[str, NDArray[Any]]:
+    """What a model keeps of the spread of its features before it has seen any."""
+    arrays = Nodes(config).spreads()
+    return arrays | RecentSpread(config.kinds).state() if config.follows_spread else arrays

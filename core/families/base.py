@@ -20,14 +20,14 @@ class Prior:
 
     mean (N, w) is what is expected of the w columns. For the b columns of the Gaussian block it counts as mean_count
     (N,) pseudo-samples, for the others as many as their family says. scale, (N, b, b) or (N, b) when diagonal, counts
-    as strength (N,) pseudo-samples. floor is the least variance of the block.
+    as strength (N,) pseudo-samples. floor (b,) are the least variances of the block.
     """
 
     mean_count: FloatArray
     mean: FloatArray
     strength: FloatArray
     scale: FloatArray
-    floor: float
+    floor: FloatArray
 
     ARRAYS: ClassVar = ("mean_count", "mean", "strength", "scale")
 

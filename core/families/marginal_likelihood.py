@@ -43,12 +43,12 @@ class Expectation:
 
 
 def choose_prior(
-    count: FloatArray, scatter: FloatArray, expected: Expectation, floor: float, mean_count: FloatArray
+    count: FloatArray, scatter: FloatArray, expected: Expectation, floor: FloatArray, mean_count: FloatArray
 ) -> Choice:
     """The scale and strength of the highest evidence, eq. (19), for each of k groups of samples.
 
     count (k,); scatter about the prior mean, (k, m, m) or (k, m); mean_count (k,), the pseudo-samples of the prior
-    mean. A scale has the group's own variances, shrunk to the expected ones and at least floor, either without
+    mean. A scale has the group's own variances, shrunk to the expected ones and at least floor (m,), either without
     correlations or with the expected ones.
     """
     scales = _scales(count, scatter, expected, floor)
@@ -83,7 +83,7 @@ def log_evidence(
     return value
 
 
-def _scales(count: FloatArray, scatter: FloatArray, expected: Expectation, floor: float) -> list[FloatArray]:
+def _scales(count: FloatArray, scatter: FloatArray, expected: Expectation, floor: FloatArray) -> list[FloatArray]:
     variance = _own_scale(count, scatter, expected.variance, floor)
     if expected.correlation is None:
         return [variance]
@@ -94,7 +94,7 @@ def _scales(count: FloatArray, scatter: FloatArray, expected: Expectation, floor
     return [plain, (1 - credit) * plain + credit * correlated]
 
 
-def _own_scale(count: FloatArray, scatter: FloatArray, expected: FloatArray, floor: float) -> FloatArray:
+def _own_scale(count: FloatArray, scatter: FloatArray, expected: FloatArray, floor: FloatArray) -> FloatArray:
     own = scatter if scatter.ndim == 2 else np.einsum("kii->ki", scatter)
     variance: FloatArray = (OWN_COUNT * expected + own) / (OWN_COUNT + count)[:, None] + floor
     # what is left of 1e24 less 1e24 for a side of small values may be far below zero
@@ -119,7 +119,7 @@ def _log_gamma_growth(nu: FloatArray, count: FloatArray, m: int) -> FloatArray:
 
 
 def quick_evidence(
-    count: FloatArray, scatter: FloatArray, expected: FloatArray, strengths: FloatArray, floor: float
+    count: FloatArray, scatter: FloatArray, expected: FloatArray, strengths: FloatArray, floor: FloatArray
 ) -> FloatArray:
     """Log marginal likelihoods (k, s), in nats, up to a constant that grouping the samples otherwise does not change.
 

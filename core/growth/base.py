@@ -47,6 +47,14 @@ class Growth(ABC):
         """Multiply everything counted so far by a factor, 0 to 1."""
         return
 
+    def newest(self, n: int) -> FloatArray:
+        """The newest samples, n at most, as they were learned, (n, m), of those that are kept."""
+        return np.zeros((0, 0))
+
+    def follow(self) -> None:
+        """Expect of the nodes what fits their features' spread, which has changed."""
+        return
+
     @abstractmethod
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays of a snapshot, by name."""

@@ -20,13 +20,19 @@ from core.tree.subspaces import Pair, SubspaceTree
 VARIANCE_FLOOR: Final = 1e-4
 """The least variance of a feature, in the scaled space, for duplicates and constant features. Chosen by hand; section
 10 of docs/method.md has the loss without it."""
+SPREADS: Final = (1e-40, 1e40)
+"""Range of spreads in the scaled space: squares of samples, over the least variances, stay far from overflow."""
 LEAST_STRENGTH: Final = 1e-3
 MOST_STRENGTH: Final = 1e3
 """Range of a prior's pseudo-samples in a snapshot: all that a config allows, or the evidence chooses among."""
 
 
 class Nodes:
-    """N nodes; node 0 is the root. Densities stand still until refresh."""
+    """N nodes; node 0 is the root. Densities stand still until refresh.
+
+    spread (m,) is the usual size of each feature's differences in the scaled space, which measures least variances, and
+    most_spread (m,) what it was at first. coarse (m,) tells where most values are equal; spread is that of the others.
+    """
 
     def __init__(self, config: DetectorConfig) -> None:
         self.layout = layout = Layout(config.kinds)
@@ -38,9 +44,13 @@ class Nodes:
         self.statistics = Statistics(1, b, diagonal=family.diagonal, n_apart=layout.n_apart)
         unit = np.ones((1, b)) if family.diagonal else np.eye(b)[None]
         count, mean = np.full(1, config.prior_count), np.concatenate([np.zeros(b), layout.start()])[None]
-        self.prior = Prior(count, mean, count.copy(), unit, VARIANCE_FLOOR if predictive else 0.0)
+        self.prior = Prior(count, mean, count.copy(), unit, np.zeros(b))
+        self.spread, self.coarse = np.ones(config.n_features), np.zeros(config.n_features, bool)
+        self.most_spread = np.ones(config.n_features)
+        self._has_floor = predictive
         self.densities = family.nodes(predictive=predictive)
         self._stale, self._current = np.ones(1, bool), False
+        self._set_floor()
         self.refresh()
 
     def count(self, held: BoolArray, groups: Moments) -> None:
@@ -119,10 +129,14 @@ class Nodes:
             return covariance
         off = X - X.mean(0)
         if self.statistics.diagonal:
-            variance: FloatArray = (off * off).mean(0) + VARIANCE_FLOOR
+            variance: FloatArray = (off * off).mean(0) + self._least_variance
             return variance
-        whole: FloatArray = off.T @ off / len(X) + VARIANCE_FLOOR * np.eye(X.shape[1])
+        whole: FloatArray = off.T @ off / len(X) + np.diag(self._least_variance)
         return whole
+
+    @property
+    def _least_variance(self) -> FloatArray:
+        return least_variance(self.spread, self.coarse)
 
     def lift(self, pair: Pair, child: int, since: int) -> None:
         """Move one child's subtree into its parent's place, counting from ordinal since on; its sibling goes."""
@@ -133,6 +147,29 @@ class Nodes:
         for name in Prior.ARRAYS:
             getattr(self.prior, name)[at] = getattr(self.prior, name)[source]
         self.touch(pair.node)
+
+    def tell(self, told: dict[int, tuple[float, bool]]) -> bool:
+        """Take the spread of some features, by number, for that of the values that differ, and whether it is coarse.
+
+        Returns whether that is new.
+        """
+        before = self.spread.copy(), self.coarse.copy()
+        for feature, (spread, coarse) in told.items():
+            self.spread[feature] = self.most_spread[feature] = min(max(spread, SPREADS[0]), SPREADS[1])
+            self.coarse[feature] = coarse
+        self._set_floor()
+        return not (np.array_equal(before[0], self.spread) and np.array_equal(before[1], self.coarse))
+
+    def follow(self, moved: dict[int, float]) -> None:
+        """Take the spread of some features, by number, for that of all values."""
+        for feature, spread in moved.items():
+            self.spread[feature], self.coarse[feature] = max(spread, SPREADS[0]), False
+        self._set_floor()
+
+    def _set_floor(self) -> None:
+        if self._has_floor:
+            self.prior.floor = self._least_variance[self.layout.block]
+        self.touch(slice(None))
 
     def touch(self, nodes: Any) -> None:
         """Mark nodes whose prior or statistics have changed."""
@@ -151,7 +188,11 @@ class Nodes:
         arrays = self.tree.state() | {"mixture": self.mixture.running, "weights": self.mixture.weights}
         arrays |= {f"prior_{name}": getattr(self.prior, name) for name in Prior.ARRAYS}
         arrays["prior_scale"] = packed(self.prior.scale)
-        return arrays | self.statistics.state("node")
+        return arrays | self.spreads() | self.statistics.state("node")
+
+    def spreads(self) -> dict[str, NDArray[Any]]:
+        """What is kept of the spreads, by name."""
+        return {"node_spread": self.spread, "node_most_spread": self.most_spread, "node_coarse": self.coarse}
 
     def check(self, arrays: Arrays) -> IntArray:
         """How often each node of a state is cut, (N,). Raises InvalidSnapshot if its arrays do not fit together."""
@@ -165,11 +206,20 @@ class Nodes:
         take(arrays, "prior_mean", np.float64, (n, self.prior.mean.shape[1]))
         scale = take(arrays, "prior_scale", np.float64, (n, packed_width(b, self.statistics.diagonal)))
         counts = [take(arrays, f"prior_{name}", np.float64, (n,)) for name in ("mean_count", "strength")]
-        if (variances(scale, b) < 0.5 * VARIANCE_FLOOR).any():
+        if (variances(scale, b) < 0.5 * self.floor_of(arrays)).any():
             raise InvalidSnapshot("its prior's scale is below the least variance")
         if any(((count < LEAST_STRENGTH) | (count > MOST_STRENGTH)).any() for count in counts):
             raise InvalidSnapshot("its prior counts more or less than a prior can")
         return times_cut
+
+    def floor_of(self, arrays: Arrays) -> FloatArray:
+        """The least variances (b,) of a state. Raises InvalidSnapshot if no samples could have told its spreads."""
+        spread, most = (take(arrays, f"node_{k}", np.float64, self.spread.shape) for k in ("spread", "most_spread"))
+        fits = (SPREADS[0] <= spread) & (spread <= most) & (most <= SPREADS[1])
+        if not fits.all() or (np.delete(most, self.layout.block) != 1).any():
+            raise InvalidSnapshot("its spreads are out of range")
+        coarse = take(arrays, "node_coarse", np.bool_, self.coarse.shape)
+        return least_variance(spread, coarse)[self.layout.block]
 
     def load(self, arrays: Arrays) -> None:
         """Continue from a state that check has passed."""
@@ -179,11 +229,22 @@ class Nodes:
             rows = arrays[f"prior_{name}"]
             setattr(self.prior, name, unpacked(rows, self.prior.scale) if name == "scale" else rows)
         self.statistics.load(arrays, "node")
+        self.spread, self.coarse = arrays["node_spread"], arrays["node_coarse"]
+        self.most_spread = arrays["node_most_spread"]
         self.mixture.restore(arrays["mixture"], arrays["weights"])
-        self.touch(slice(None))
+        self._set_floor()
 
     def _grow(self) -> None:
         n = self.tree.n_nodes
         self.statistics.grow(n)
         self.prior.grow(n)
         self._stale = grown(self._stale, n)
+
+
+def least_variance(spread: FloatArray, coarse: BoolArray) -> FloatArray:
+    """The least variances (m,) of features with these spreads (m,), which most of their values share if coarse (m,).
+
+    Where most values are equal a smaller one would make that one value so likely that all others stand out.
+    """
+    variance: FloatArray = np.where(coarse, 1.0, VARIANCE_FLOOR) * spread**2
+    return variance

@@ -26,7 +26,10 @@ def describe(model: DensityModel, scaling: Scaling | None) -> dict[str, Any]:
     """
     summary: dict[str, Any] = {"n_learned": model.n_learned, "scaling": None, "nodes": [], "hyperplanes": []}
     if scaling is not None:
-        summary["scaling"] = {"location": scaling.location.tolist(), "scale": scaling.scale.tolist()}
+        summary["scaling"] = {
+            "location": scaling.location.tolist(),
+            "scale": (scaling.scale * model.nodes.spread).tolist(),
+        }
         summary["nodes"] = _nodes(model, scaling)
         summary["hyperplanes"] = _hyperplanes(model, scaling)
     return summary

@@ -21,7 +21,7 @@ class Explanation:
 
     contribution (n, m), in nats, is -log p minus -log p with this feature integrated out; NaN for missing ones,
     which are integrated out of both. Correlated features share what they explain, so contributions need not sum to the
-    score. Both are those of the scaled space: in the user's units a feature would also count the log of its
+    score. Both are in units of each feature's spread: in the user's a feature would also count the log of its
     unit, and bytes would outweigh seconds. With a single feature what is left without it is 0.
 
     expected (n, m) is the mean of each feature given the others, in the user's units; for kinds with a coordinate of
@@ -78,6 +78,7 @@ def _by_features(model: DensityModel, Z: FloatArray) -> tuple[FloatArray, FloatA
             cells = np.ix_(rows, known)
             log_density = densities.log_density(Z[cells])
             contribution[cells], expected[cells] = _without_each(model, densities, Z[cells], log_density)
+            contribution[cells] -= np.log(model.nodes.spread[known])
             if pattern.any():
                 expected[np.ix_(rows, pattern)] = _filled_in(model, Z[rows], pattern)
             nearest[rows] = (log_density + model.log_weights).argmax(1)
@@ -91,7 +92,8 @@ def _without_each(
     left = densities.left_out(Z)
     log_rest = model.log_p(left.log_density.reshape(Z.size, -1)).reshape(Z.shape)
     share = np.exp(left.log_density + model.log_weights - log_rest[:, :, None])
-    return log_rest - model.log_p(log_density)[:, None], (share * left.mean).sum(2)
+    contribution = log_rest - model.log_p(log_density)[:, None]
+    return contribution, (share * left.mean).sum(2)
 
 
 def _filled_in(model: DensityModel, Z: FloatArray, missing: BoolArray) -> FloatArray:

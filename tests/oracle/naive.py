@@ -6,10 +6,13 @@ from math import inf, log, nan, nextafter
 import numpy as np
 
 from core.config import AffineScaling, DetectorConfig
+from core.engine.scales import RESCORED
+from core.threshold.ordinary_scores import ENOUGH
 from tests.oracle.naive_decision import NaiveDecision
 from tests.oracle.naive_density import NaiveDensity, Sample, Vector
 from tests.oracle.naive_evidence import NaiveEvidence
 from tests.oracle.naive_resemblance import NaiveResemblance
+from tests.oracle.naive_scales import NaiveFeature
 from tests.oracle.naive_threshold import NAIVE_THRESHOLDS
 
 
@@ -37,6 +40,7 @@ class NaiveDetector:
     """Scaling, density and threshold; scores and thresholds in the user's units."""
 
     paper_density: type[NaiveDensity] = NaiveDensity
+    feature_type = NaiveFeature
     default_density: type[NaiveEvidence] = NaiveEvidence
     threshold_types = NAIVE_THRESHOLDS
     decision: type[NaiveDecision] = NaiveDecision
@@ -48,6 +52,7 @@ class NaiveDetector:
         self.resemblance = self.resemblance_type(config)
         self.rows: list[Row] = []
         self.ready = False
+        self.features: list[NaiveFeature] = []
         if isinstance(config.scaling, AffineScaling):
             self.begin(np.array(config.scaling.location), np.array(config.scaling.scale))
         elif config.scaling == "none":
@@ -66,13 +71,53 @@ class NaiveDetector:
         row = Row(len(self.rows) + 1, x, time=time)
         self.rows.append(row)
         if self.ready:
+            self.wake(x)
             self.pass_by(row, decide=True)
+            for feature, value in zip(self.features, x, strict=False):
+                feature.show(float(value))
+            self.settle()
         elif len(self.rows) == self.config.warmup:
             self.begin(*estimated_scaling([r.x for r in self.rows]))
+            self.watch()
             for kept in self.rows:
                 self.pass_by(kept, decide=False)
                 self.remember(kept)
         return row
+
+    def watch(self) -> None:
+        """See which scales the warm-up has not told."""
+        if self.config.profile == "paper":
+            return
+        rate = self.config.expected_anomaly_rate
+        columns = np.array([row.x for row in self.rows]).T.tolist()
+        told = zip(columns, self.location, self.scale, strict=True)
+        self.features = [self.feature_type(*each, rate) for each in told]
+        self.settle()
+
+    def wake(self, x: Vector) -> None:
+        """A feature that has never moved gets a unit by its first step; all scores change by its log."""
+        for j, feature in enumerate(self.features):
+            if feature.wake(float(x[j])):
+                self.rule.base += log(feature.scale) - log(self.scale[j])
+                self.location[j], self.scale[j] = feature.location, feature.scale
+        self.log_volume = sum(log(s) for s in self.scale)
+
+    def settle(self) -> None:
+        """Where a spread has changed, the newest samples' scores by today's model are the ordinary ones."""
+        for j, feature in enumerate(self.features):
+            if feature.spread is not None:
+                self.density.tell(j, *feature.spread)
+            feature.spread = None
+        if self.density.followed:
+            self.density.followed = False
+            newest = self.density.newest(RESCORED)
+            scores = [self.score_of(self.density.examine(z)) for z in newest]
+            if len(scores) >= ENOUGH:
+                self.rule.begin_again(scores)
+
+    def score_of(self, sample: Sample) -> float:
+        plain = self.log_volume - self.density.log_score(sample.log_densities)
+        return plain + self.resemblance.added(sample.value)
 
     def pass_by(self, row: Row, *, decide: bool) -> None:
         sample = self.density.examine(self.scaled(row.x), row.time)
@@ -84,7 +129,7 @@ class NaiveDetector:
         else:
             self.rule.warm_up(row.seq, row.x, raised)
         if row.ordinary:
-            self.resemblance.samples.append((sample.value, score))
+            self.resemblance.samples.append((sample.value, score - self.rule.base))
         if self.is_wanted(row):
             self.learn(row, sample)
 
@@ -122,6 +167,7 @@ class NaiveDetector:
                 self.threshold_moved = True
             self.move_in_density(row)
             self.remember(row, withdrawn=True)
+            self.settle()
             self.rule.label_incident(row.seq, row.label)
         if row.label == 0:
             return "withdrawn"
@@ -177,4 +223,4 @@ def spread_of(column: list[float], location: float) -> float:
     if quartiles > 0:
         return quartiles / 1.349
     others = sorted(abs(value - location) for value in column if value != location)
-    return others[(len(others) - 1) // 2] if len(others) > 1 else 1.0
+    return others[(len(others) - 1) // 2] if others else 1.0

@@ -58,12 +58,13 @@ class NaiveDecision:
         self.samples: dict[int, Seen] = {}
         self.settling: list[float] | None = None
         self.floor, self.calm = -inf, 0
+        self.base = 0.0
 
     def level(self) -> float | None:
         """From where the next score is measured: the median of the WINDOW before it, if any; None without any."""
         if not self.config.drift_relative:
-            return 0.0
-        return median(self.scores[-WINDOW:]) if self.scores else None
+            return self.base
+        return median(self.scores[-WINDOW:]) + self.base if self.scores else None
 
     @property
     def value(self) -> float:
@@ -74,6 +75,8 @@ class NaiveDecision:
             ahead.dismiss()
         if (level := ahead.level()) is None:
             return float_info.max
+        if self.config.threshold == "fixed" and not self.config.drift_relative:
+            level = 0.0  # the user's number, in the user's units
         return min(level + max(ahead.threshold.value, ahead.floor), float_info.max)
 
     def lasting(self) -> list[int]:
@@ -99,7 +102,7 @@ class NaiveDecision:
         self.unflagged_lasting.append(self.lasting())
         if (level := self.level()) is not None:
             self.count(score - level)
-        self.scores.append(score)
+        self.scores.append(score - self.base)
 
     def see(self, seq: int, x: np.ndarray) -> None:
         self.x.append(x)
@@ -118,7 +121,7 @@ class NaiveDecision:
         decided = Decided(self.value)
         level = self.level()
         self.see(seq, x)
-        self.scores.append(score)
+        self.scores.append(score - self.base)
         if level is None:
             self.unflagged_lasting.append(self.lasting())
             return decided
@@ -222,6 +225,17 @@ class NaiveDecision:
         self.ordinary = self.ordinary_type()
         for score in scores:
             self.ordinary.add(score)
+        self.follow()
+
+    def begin_again(self, scores: list[float]) -> None:
+        """The ordinary scores are these, each as if as many had gone before as must for it to be kept."""
+        level = self.base
+        if self.config.drift_relative:
+            self.scores = [score - level for score in scores]
+            level += median(self.scores)
+        self.settling, self.floor = None, -inf
+        self.ordinary = self.ordinary_type()
+        self.ordinary.begin([score - level for score in scores])
         self.follow()
 
     def label(self, seq: int, score: float, level: float, label: int) -> None:

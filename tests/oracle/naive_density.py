@@ -24,8 +24,8 @@ Matrix = NDArray[np.float64]
 class Sample:
     """A sample as it is learned: its value, the variance of what was imputed, and what the model said of it.
 
-    ordinal is its number among the learned, moment its time on the clock of forgetting. A retracted sample stays in the
-    lists but is void, so that it can be restored.
+    came is the sample as it came, ordinal its number among the learned, moment its time on the clock of forgetting. A
+    retracted sample stays in the lists but is void, so that it can be restored.
     """
 
     value: Vector
@@ -36,6 +36,7 @@ class Sample:
     moment: float = nan
     sides: dict[int, int] = field(default_factory=dict)
     void: bool = False
+    came: Vector | None = None
 
 
 class Node:
@@ -63,7 +64,8 @@ def present(samples: list[Sample]) -> list[Sample]:
 class NaiveDensity:
     """The mixture over samples z (m,) in the scaled space; NaN is a missing feature."""
 
-    floor = 0.0
+    floor: float | Vector = 0.0
+    followed = False
 
     def __init__(self, config: DetectorConfig) -> None:
         self.config, self.m = config, config.n_features
@@ -175,7 +177,7 @@ class NaiveDensity:
             log_densities, value[missing], spread[missing] = self.impute(z, missing)
         else:
             log_densities = [self.node_log_density(node, z) for node in self.nodes]
-        sample = Sample(self.drawn_in(value), spread, log_densities, time)
+        sample = Sample(self.drawn_in(value), spread, log_densities, time, came=z)
         for node in self.nodes:
             sample.sides[id(node)] = self.nearer_side(node, sample.value)
         return sample

@@ -28,6 +28,7 @@ from core.mixture.base import MEMORY
 from core.mixture.nodes import VARIANCE_FLOOR
 from core.mixture.tree_odds import MOST_EVIDENCE, MOST_KEEP_ODDS, START_KEEP_ODDS, START_SHARE_COUNT
 from tests.oracle.naive_density import LEFT, RIGHT, Matrix, NaiveDensity, Node, Sample, Vector, present
+from tests.oracle.naive_scales import NaiveSpreads
 
 TINY = 1e-300
 Search = Callable[[Vector, Matrix, int], Hyperplanes | None]
@@ -99,11 +100,13 @@ class EvidenceNode(Node):
 class NaiveEvidence(NaiveDensity):
     """The mixture of Student t over a tree that is cut by evidence."""
 
-    floor = VARIANCE_FLOOR
+    spreads_type = NaiveSpreads
     searches: Searches
     """Set by who runs core beside this."""
 
     def __init__(self, config: DetectorConfig) -> None:
+        self.spreads, self.follows = self.spreads_type(config.n_features), config.scaling == "auto"
+        self.floor = self.spreads.floor(VARIANCE_FLOOR)
         super().__init__(config)
         root = EvidenceNode(None, [], self.m)
         root.mean_count = root.strength = config.prior_count
@@ -257,6 +260,7 @@ class NaiveEvidence(NaiveDensity):
                     if node.candidate is not None:
                         node.candidate.take(sample)
         self.trim()
+        self.look_at_spreads(samples)
         due = [node for node in self.nodes if self.is_due(node, node.unchecked, CHECK_GROWTH)]
         for node in due:
             node.unchecked = []
@@ -267,6 +271,40 @@ class NaiveEvidence(NaiveDensity):
             for t in range(before + 1, self.n_learned + 1):
                 if self.is_split_due(t):
                     self.split_most_separated()
+
+    def look_at_spreads(self, samples: list[Sample]) -> None:
+        """Let spreads follow the samples."""
+        looks = [self.spreads.learn(sample.came) for sample in samples]
+        if self.follows and any(looks) and self.spreads.look():
+            self.follow()
+
+    def tell(self, j: int, spread: float, coarse: bool) -> None:
+        """What differs from most values of a feature has told its spread."""
+        self.end_round()
+        before = self.spreads.spread[j], self.spreads.coarse[j]
+        self.spreads.tell(j, spread, coarse)
+        if before != (spread, coarse):
+            self.follow()
+        self.freeze()
+
+    def child_variance(self, own: Vector) -> Vector:
+        """What a child expects of its parent's own variance: no more than the spread, if that has become less."""
+        calm = [s**2 if s < most else np.inf for s, most, _ in zip(*self.spreads.now(), strict=True)]
+        return np.minimum(CHILD_SHAPE * own, calm)
+
+    def follow(self) -> None:
+        """Expect of every node what fits the spreads."""
+        self.followed, self.floor = True, self.spreads.floor(VARIANCE_FLOOR)
+        for node in self.nodes:
+            node.variance = np.maximum(self.child_variance(node.variance / CHILD_SHAPE), CHILD_SHAPE * self.floor)
+            node.scale = node.scale + np.diag(np.maximum(self.floor - np.diag(node.scale), 0.0))
+        self.nodes[0].variance = np.array(self.spreads.spread) ** 2
+        self.choose_priors([node for node in self.nodes if self.total(node.counted) >= 2])
+
+    def newest(self, n: int) -> list[Vector]:
+        """The newest samples that the leaves keep."""
+        kept = [s for node in self.nodes if not node.children for s in present(node.recent)]
+        return [s.value for s in sorted(kept, key=lambda s: s.ordinal)[-n:]]
 
     def trim(self) -> None:
         """A leaf keeps no more recent samples than its share."""
@@ -306,7 +344,7 @@ class NaiveEvidence(NaiveDensity):
         return max(tried, key=lambda each: each[0])
 
     def possible_scales(self, n: float, scatter: Matrix, variance: Vector, parent: EvidenceNode | None) -> list[Matrix]:
-        own = (OWN_COUNT * variance + np.diag(scatter)) / (OWN_COUNT + n) + VARIANCE_FLOOR
+        own = (OWN_COUNT * variance + np.diag(scatter)) / (OWN_COUNT + n) + self.floor
         if parent is None or self.config.family == "gaussian_diagonal":
             return [np.diag(own)]
         of_parent = self.posterior(parent)[1]
@@ -343,7 +381,7 @@ class NaiveEvidence(NaiveDensity):
         """Evidence of the two sides against that of the whole, less the price of the hyperplane."""
         own = np.diag(self.posterior(leaf)[1])
         whole = self.evidence_of([*left, *right], own, leaf.parent)
-        parts = sum(self.evidence_of(side, CHILD_SHAPE * own, leaf) for side in (left, right))
+        parts = sum(self.evidence_of(side, self.child_variance(own), leaf) for side in (left, right))
         a, b = self.total(left), self.total(right)
         share = lgamma(a + 0.5) + lgamma(b + 0.5) - lgamma(a + b + 1) - log(pi)
         return parts - whole + share - MARGIN - 0.5 * PRICE_A_FEATURE * self.m * log(a + b)
@@ -357,10 +395,10 @@ class NaiveEvidence(NaiveDensity):
         if len(rows) < 2 * self.least:
             return gain
         leaf.unsearched = []
-        plane = self.searches.again(np.array([s.value for s in rows]), self.posterior(leaf)[1], self.least)
+        plane = self.best_plane(leaf, np.array([s.value for s in rows]))
         if plane is None:
             return gain
-        new = Candidate(plane.normal[0], float(plane.offset[0]))
+        new = Candidate(*plane)
         for sample in leaf.recent:
             new.take(sample)
         if min(self.total(side) for side in new.sides) < self.least:
@@ -370,6 +408,16 @@ class NaiveEvidence(NaiveDensity):
             return gain
         leaf.candidate = new
         return promise
+
+    def best_plane(self, leaf: EvidenceNode, X: Matrix) -> tuple[Vector, float] | None:
+        """What core found where every feature has a spread of one, back in the scaled space."""
+        spread = np.array(self.spreads.spread)
+        covariance = self.posterior(leaf)[1] / np.outer(spread, spread)
+        plane = self.searches.again(X / spread, covariance, self.least)
+        if plane is None:
+            return None
+        normal, offset = plane.normal[0] / spread, float(plane.offset[0])
+        return normal / np.linalg.norm(normal), offset / float(np.linalg.norm(normal))
 
     def is_no_better(self, promise: float, new: Candidate, gain: float, old: Candidate | None) -> bool:
         """A candidate that is known to be poor stays unless the new one is for a cut, or less against it a sample."""
@@ -387,7 +435,8 @@ class NaiveEvidence(NaiveDensity):
                 continue
             left, right = node.candidate.sides
             if min(self.total(left), self.total(right)) >= self.least:
-                gap = np.linalg.norm(self.mean_of(left) - self.mean_of(right)) / 2**node.level
+                between = (self.mean_of(left) - self.mean_of(right)) / np.array(self.spreads.spread)
+                gap = np.linalg.norm(between) / 2**node.level
                 if gap > largest:
                     best, largest = node, gap
         if best is not None:
@@ -415,7 +464,7 @@ class NaiveEvidence(NaiveDensity):
     def start(self, child: EvidenceNode, candidate: Candidate, side: int, own: Vector, leaf: EvidenceNode) -> None:
         child.counted = list(candidate.sides[side])
         child.prior_mean, child.mean_count = self.mean_of(child.counted), MEAN_COUNT
-        child.variance = CHILD_SHAPE * own
+        child.variance = self.child_variance(own)
         child.recent = [s for s in leaf.recent if candidate.side(s.value) == side]
         child.unchecked, child.unsearched = present(child.counted), present(child.counted)
 

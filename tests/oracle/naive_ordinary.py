@@ -34,12 +34,21 @@ class NaiveOrdinary:
             step *= 2
         if len(self.all) % step:
             return False
+        self.fit()
+        return True
+
+    def begin(self, scores: list[float]) -> None:
+        """Begin with all of these scores, the newer half and KEPT_AT_FIRST more of what has been."""
+        before = max(len(scores) - 2 * KEPT_AT_FIRST, 0)
+        self.all = [0.0] * before + scores
+        self.fit()
+
+    def fit(self) -> None:
         half, quarter, start, far = (self.quantile(share) for share in (0.5, 0.25, TAIL, TAIL / 4))
         self.start = start
         self.scale = max(
             TOLERANCE, (start - half) / log(0.5 / TAIL), (start - quarter) / log(0.25 / TAIL), (far - start) / log(4)
         )
-        return True
 
     def quantile(self, share: float) -> float:
         """The score that this share of the kept ones exceeds, between two of them in proportion."""

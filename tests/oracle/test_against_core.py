@@ -226,6 +226,53 @@ def test_a_full_tree_that_exchanges_pairs(mixture, monkeypatch):
     assert "collapse" in given_up
 
 
+def late_movers(seed: int, n: int) -> dict[str, Stream]:
+    """Two clusters beside a feature that moves late, rarely, or not as in the warm-up of 16 samples."""
+    rng = np.random.default_rng(seed)
+    (X, anomalous), row = clusters(seed, n, 2), np.arange(n)
+    moving, far, rare = rng.normal(3.0, 1e-5, n), rng.normal(5e3, 1e3, n), rng.random(n)
+    third = {
+        "wakes": np.where(row < 60, 3.0, moving),
+        "is silent": np.where((row < 40) | (rare < 0.1), np.nan, moving),
+        "is mostly zero": np.where(rare < 0.15, np.exp(moving), 0.0),
+        "moves too rarely to tell": np.where((rare < 0.05) & (row > 20), far, 0.0),
+        "starts roughly": np.where(row < 16, far, 100 + 0.1 * X[:, 0]),
+        "grows calm and wild again": np.where((row < 20) | (row > 300), far, X[:, 1]),
+    }
+    return {name: (np.column_stack([X, column]), anomalous) for name, column in third.items()}
+
+
+SCALES: dict[str, dict[str, Any]] = {
+    "weighted": {"threshold": "weighted"},
+    "relative, diagonal": {"drift_relative": True, "family": "gaussian_diagonal"},
+    "ogd": {"threshold": "ogd", **G},
+    "fixed": {"threshold": "fixed", "threshold_value": 4.0},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        *((name, "weighted") for name in late_movers(SEED, 16)),
+        *((name, rule) for name in ("wakes", "is mostly zero") for rule in SCALES if rule != "weighted"),
+    ],
+)
+def test_scales_that_follow(name, settings, monkeypatch):
+    """In batches of any cut, with labels that come late, also for samples from before a scale was told."""
+    print(f"seed {SEED}")
+    X, anomalous = late_movers(SEED, 520 if name.startswith("grows") else 180)[name]
+    rng = np.random.default_rng(SEED)
+    cuts = sorted({0, *rng.integers(1, len(X), size=30).tolist(), len(X)})
+    labels: dict[int, Any] = {}
+    for at, pairs in labels_late(anomalous, SEED, share=0.2).items():
+        labels.setdefault(next((c for c in cuts if c >= at), len(X)), []).extend(pairs)
+    config = config_for((X, anomalous), warmup=16, max_nodes=7, round_growth=0.05, **SCALES[settings])
+    followed, follow = [], NaiveEvidence.follow
+    monkeypatch.setattr(NaiveEvidence, "follow", lambda self: (followed.append(self.n_learned), follow(self)))
+    InStep(config, NaiveDetector(config)).run(X, labels, cuts)
+    assert bool(followed) == (name != "moves too rarely to tell")
+
+
 @pytest.mark.parametrize("learn_from", ["all", "decided_normal", "labelled_normal"])
 def test_labels_given_during_the_warm_up(learn_from):
     stream = first(three_gaussians(SEED + 6), 50)

@@ -13,6 +13,7 @@ from tests.oracle.naive_density import LEFT, RIGHT, NaiveDensity
 from tests.oracle.naive_evidence import NaiveEvidence
 from tests.oracle.naive_ordinary import NaiveOrdinary
 from tests.oracle.naive_resemblance import NaiveResemblance
+from tests.oracle.naive_scales import NaiveFeature, NaiveSpreads
 from tests.oracle.naive_threshold import NAIVE_THRESHOLDS, NaiveGradient, NaiveWeighted
 from tests.oracle.resemble_in_step import resemble_in_step
 
@@ -147,8 +148,13 @@ class NothingIsDrawnIn(NaiveEvidence):
         return x
 
 
+class NoLeastVariance(NaiveSpreads):
+    def floor(self, least):
+        return super().floor(least) * 0.0
+
+
 class WithoutFloor(NaiveEvidence):
-    floor = 0.0
+    spreads_type = NoLeastVariance
 
 
 class FadesTooFast(NaiveEvidence):
@@ -424,6 +430,77 @@ BROKEN = {
     "rate as expected": (DEFAULT | {"expected_anomaly_rate": 0.02}, broken(threshold=RateAsExpected)),
     "filled by expectation": (DEFAULT, broken(FilledByExpectation)),
 }
+
+
+class NeverCoarse(NaiveSpreads):
+    def tell(self, j, spread, coarse):
+        super().tell(j, spread, False)
+
+
+class FollowsAnyWidth(NaiveSpreads):
+    def look(self):
+        self.most = [1e300] * len(self.most)
+        return super().look()
+
+
+class LastStepIsTheUnit(NaiveFeature):
+    def wake(self, x):
+        woken = super().wake(x)
+        self.scale *= 2.0 if woken and not self.is_silent else 1.0
+        return woken
+
+
+class TellsHoweverRare(NaiveFeature):
+    def __init__(self, warmup, location, scale, rate):
+        super().__init__(warmup, location, scale, 0.0)
+
+
+class PriorsStay(NaiveEvidence):
+    def choose_priors(self, nodes):
+        if not self.followed:
+            super().choose_priors(nodes)
+
+
+class ScoresStay(NaiveDecision):
+    def begin_again(self, scores):
+        pass
+
+
+class UnitsAddNothing(NaiveDecision):
+    base = property(lambda self: 0.0, lambda self, value: None)
+
+
+SCALES = {
+    "nothing is coarse": ("wakes", broken(type("Fine", (NaiveEvidence,), {"spreads_type": NeverCoarse}))),
+    "follows any width": ("widens", broken(type("Wide", (NaiveEvidence,), {"spreads_type": FollowsAnyWidth}))),
+    "another unit": ("wakes", type("Broken", (NaiveDetector,), {"feature_type": LastStepIsTheUnit})),
+    "tells however rare": ("is rare", type("Broken", (NaiveDetector,), {"feature_type": TellsHoweverRare})),
+    "priors stay": ("wakes", broken(PriorsStay)),
+    "scores stay": ("wakes", type("Broken", (NaiveDetector,), {"decision": ScoresStay})),
+    "units add nothing": ("wakes", type("Broken", (NaiveDetector,), {"decision": UnitsAddNothing})),
+    None: ("wakes", NaiveDetector),
+}
+
+
+@pytest.mark.parametrize("rule", SCALES)
+def test_a_broken_scale_is_noticed(rule):
+    print(f"seed {SEED}")
+    name, detector_type = SCALES[rule]
+    rng, row = np.random.default_rng(SEED), np.arange(300)
+    X = rng.normal(size=(300, 2))
+    X[:, 1] = {
+        "wakes": np.where(row < 40, 0.0, 1e-3 * X[:, 1]),
+        "widens": np.where(row < 100, X[:, 1], 1e3 * X[:, 1]),
+        "is rare": np.where(rng.random(300) < 0.04, X[:, 1], 0.0),
+    }[name]
+    X = X[: 300 if name != "wakes" else 90]
+    config = DetectorConfig(n_features=2, warmup=12, max_nodes=5, round_growth=0.1, expected_anomaly_rate=0.1)
+    run = InStep(config, detector_type(config))
+    if rule is None:
+        run.run(X, {})
+    else:
+        with pytest.raises(AssertionError):
+            run.run(X, {})
 
 
 def stream():

@@ -8,7 +8,7 @@ from core.arrays import FloatArray, IntArray
 from core.families.marginal_likelihood import MEAN_COUNT, choose_prior, log_share
 from core.families.statistics import Moments
 from core.growth.evidence.candidates import Candidates
-from core.growth.evidence.priors import CHILD_SHAPE, Priors
+from core.growth.evidence.priors import Priors
 from core.mixture.nodes import Nodes
 
 MARGIN: Final = 2.0
@@ -43,7 +43,8 @@ class Gain:
         scatter = np.concatenate([whole.scatter, left.scatter, right.scatter])
         own = self._priors.own(leaves)
         parents = np.concatenate([self._nodes.tree.parent[leaves], leaves, leaves])
-        expected = self._priors.expected(parents, np.concatenate([own, CHILD_SHAPE * own, CHILD_SHAPE * own]))
+        of_child = self._priors.of_child(own)
+        expected = self._priors.expected(parents, np.concatenate([own, of_child, of_child]))
         floor, mean_count = self._nodes.prior.floor, np.full(3 * k, MEAN_COUNT)
         evidence = choose_prior(count, scatter, expected, floor, mean_count).log_evidence
         evidence += self._nodes.evidence_apart(leaves, [whole, left, right])

@@ -17,7 +17,7 @@ from core.forgetting import Forgetting
 from core.growth.base import Growth
 from core.growth.evidence.candidates import Candidates
 from core.growth.evidence.gain import Gain
-from core.growth.evidence.proposals import Proposals
+from core.growth.evidence.proposals import ROUNDING, Proposals
 from core.growth.evidence.reservoir import Reservoir
 from core.growth.evidence.room import cheapest
 from core.growth.evidence.state import GrowthState
@@ -47,7 +47,8 @@ class EvidenceGrowth(Growth):
         self._config, self._nodes = config, nodes
         self._state = GrowthState(config.n_features, nodes)
         self._gain = Gain(config.n_features, nodes, self._state.priors)
-        self._proposals = Proposals(nodes, self._state, self._gain, forgetting)
+        tie = ROUNDING if config.follows_spread else 0.0
+        self._proposals = Proposals(nodes, self._state, self._gain, forgetting, tie)
 
     @property
     def candidates(self) -> Candidates:
@@ -87,6 +88,12 @@ class EvidenceGrowth(Growth):
             for _ in range(splits_due(self._config.beta, before, after)):
                 self._split_most_separated(after)
 
+    def newest(self, n: int) -> FloatArray:
+        return self.recent.x[-n:]
+
+    def follow(self) -> None:
+        self._state.priors.follow()
+
     @property
     def _full(self) -> bool:
         return self._nodes.tree.n_nodes + 2 > self._config.max_nodes
@@ -117,7 +124,9 @@ class EvidenceGrowth(Growth):
         leaves = leaves[self.candidates.sizes(leaves).min(1) >= self._gain.least]
         if leaves.size and not self._full:
             left, right = self.candidates.sides(leaves)
-            gap = np.linalg.norm(left.mean - right.mean, axis=1) / 2.0 ** tree.level[leaves]
+            between = left.mean - right.mean
+            between[:, : self._nodes.statistics.n_block] /= self._nodes.spread[self._nodes.layout.block]
+            gap = np.linalg.norm(between, axis=1) / 2.0 ** tree.level[leaves]
             self._split(int(leaves[gap.argmax()]), 0.0, n_learned)
 
     def _split(self, leaf: int, gain: float, n_learned: int) -> bool:

@@ -34,6 +34,21 @@ class Priors:
         prior.scale[nodes], prior.strength[nodes] = choice.scale, choice.strength
         self._nodes.touch(nodes)
 
+    def follow(self) -> None:
+        """Expect the features' spread of the root, and choose the priors anew."""
+        nodes = self._nodes
+        floor, scale = nodes.prior.floor, nodes.prior.scale
+        self.variance = np.minimum(self.variance, self._most())
+        self.variance[0] = nodes.spread[nodes.layout.block] ** 2
+        np.maximum(self.variance, CHILD_SHAPE * floor, out=self.variance)
+        if scale.ndim == 2:
+            np.maximum(scale, floor, out=scale)
+        else:
+            own = np.arange(len(floor))
+            scale[:, own, own] = np.maximum(scale[:, own, own], floor)
+        if (known := np.flatnonzero(nodes.statistics.count >= 2)).size:
+            self.choose(known)
+
     def expected(self, parent: IntArray, variance: FloatArray) -> Expectation:
         """What groups below these nodes (k,), -1 for none, expect: variances (k, b), and the nodes' correlations."""
         if self._nodes.statistics.diagonal:
@@ -44,6 +59,16 @@ class Priors:
         deviation = np.sqrt(np.einsum("kii->ki", covariance))
         correlation = covariance / outer(deviation, diagonal=False)
         return Expectation(variance, correlation, np.where(parent < 0, 0.0, n / (n + n_pairs)))
+
+    def of_child(self, own: FloatArray) -> FloatArray:
+        """The variances (k, b) that children expect of nodes with these own ones (k, b)."""
+        return np.minimum(CHILD_SHAPE * own, self._most())
+
+    def _most(self) -> FloatArray:
+        """The largest variances (b,) that a node expects: where values are calmer than they were at first, theirs."""
+        nodes, block = self._nodes, self._nodes.layout.block
+        spread = nodes.spread[block]
+        return np.where(spread < nodes.most_spread[block], spread**2, np.inf)
 
     def own(self, nodes: IntArray) -> FloatArray:
         """The variances (k, b) of these nodes by what they have counted."""

@@ -5,10 +5,9 @@ from typing import Final
 import numpy as np
 
 from core.arrays import IntArray
-from core.families.statistics import Moments, moments_of
+from core.families.statistics import Moments, moments_of, outer
 from core.forgetting import Forgetting
 from core.growth.evidence.gain import Gain
-from core.growth.evidence.priors import CHILD_SHAPE
 from core.growth.evidence.screening import Screen, SideEvidence
 from core.growth.evidence.search import Hyperplanes, best_hyperplane
 from core.growth.evidence.state import GrowthState
@@ -20,10 +19,14 @@ ROUNDING: Final = 1e-9
 
 
 class Proposals:
-    """Searches leaves for hyperplanes, and takes a new one as the candidate if it promises more."""
+    """Searches leaves for hyperplanes, and takes a new one as the candidate if it promises more.
 
-    def __init__(self, nodes: Nodes, state: GrowthState, gain: Gain, forgetting: Forgetting) -> None:
+    tie is by how many nats a sample hyperplanes may differ and be equally good: with another unit they round otherwise.
+    """
+
+    def __init__(self, nodes: Nodes, state: GrowthState, gain: Gain, forgetting: Forgetting, tie: float) -> None:
         self._nodes, self._state, self._gain, self._forgetting = nodes, state, gain, forgetting
+        self._tie = tie
 
     def search(self, leaf: int, gain: float) -> float:
         """Search a leaf whose candidate has this gain, -inf without one; the gain of its candidate afterwards."""
@@ -40,10 +43,15 @@ class Proposals:
         x, covariance = recent.x[rows], nodes.covariance(at)
         columns, _ = layout.columns(x, recent.spread[rows])
         apart = SideEvidence(layout, columns, nodes.known_apart(at)) if layout.factors else None
-        expected = CHILD_SHAPE * self._state.priors.own(at)[0]
+        expected = self._state.priors.of_child(self._state.priors.own(at))[0]
         diagonal = nodes.statistics.diagonal
         screen = Screen(columns[:, : len(expected)], expected, nodes.prior.floor, apart, diagonal=diagonal)
-        return best_hyperplane(x, nodes.extent(x, covariance[0]), self._gain.least, screen, layout.apart)
+        extent, least, tie = nodes.extent(x, covariance[0]), self._gain.least, self._tie * len(x)
+        if (nodes.spread == 1).all():
+            return best_hyperplane(x, extent, least, screen, layout.apart, tie)
+        extent = extent / outer(nodes.spread[None], diagonal)[0]
+        plane = best_hyperplane(x / nodes.spread, extent, least, screen, layout.apart, tie)
+        return None if plane is None else plane.stretched(nodes.spread)
 
     def _propose(self, leaf: int, plane: Hyperplanes, rows: IntArray, gain: float) -> float:
         """Take a hyperplane as the leaf's candidate if it promises more than the gain of the present one."""

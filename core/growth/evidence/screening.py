@@ -29,11 +29,17 @@ class SideEvidence:
 class Screen:
     """Ranks cuts of rows (n, b) by the evidence of their two sides, without what is the same for all cuts.
 
-    The sides expect variances (b,), of floor at least. apart judges the factors.
+    The sides expect variances (b,), of floor (b,) at least. apart judges the factors.
     """
 
     def __init__(
-        self, X: FloatArray, expected: FloatArray, floor: float, apart: SideEvidence | None = None, *, diagonal: bool
+        self,
+        X: FloatArray,
+        expected: FloatArray,
+        floor: FloatArray,
+        apart: SideEvidence | None = None,
+        *,
+        diagonal: bool,
     ) -> None:
         self._Z, self._apart = X - X.mean(0), apart
         self._total = outer(self._Z, True).sum(0) if diagonal else self._Z.T @ self._Z

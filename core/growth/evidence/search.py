@@ -33,19 +33,28 @@ class Hyperplanes:
         side: BoolArray = distances(X, self.normal) >= self.offset
         return side
 
+    def stretched(self, spread: FloatArray) -> "Hyperplanes":
+        """The same hyperplanes where each feature is multiplied by its spread (m,)."""
+        normals = self.normal / spread
+        largest = np.abs(normals).max(1)  # first, since squares of 1e170 are no doubles
+        part = normals / largest[:, None]
+        length = np.sqrt((part * part).sum(1))
+        return Hyperplanes(part / length[:, None], self.offset / length / largest)
+
 
 Judge = Callable[[BoolArray], FloatArray]
 """The worth (P,) of each of P cuts of n samples, given as masks (n, P) of their left sides."""
 
 
 def best_hyperplane(
-    X: FloatArray, covariance: FloatArray, least: int, judge: Judge, apart: IntArray | None = None
+    X: FloatArray, covariance: FloatArray, least: int, judge: Judge, apart: IntArray | None = None, tie: float = 0.0
 ) -> Hyperplanes | None:
     """The hyperplane that the judge likes best, with at least so many samples of (n, m) on each side; None without one.
 
     It tries cuts across the axes of most variance of this covariance, (m, m) or (m,), and across each of the features
     apart: at quantiles, where two one-dimensional Gaussians fit best, and by 2-means. Then, twice, it tries cuts across
-    the direction that best separates the two sides of the best cut so far.
+    the direction that best separates the two sides of the best cut so far. Of cuts whose worths differ by no more than
+    tie the first one is taken.
     """
     best, worth = None, -np.inf
     found = _first(X, covariance, least, np.zeros(0, np.int64) if apart is None else apart)
@@ -56,8 +65,8 @@ def best_hyperplane(
         if not fits.any():
             break
         values = np.where(fits, judge(left), -np.inf)
-        at = int(values.argmax())
-        if values[at] <= worth:
+        at = int((values >= values.max() - tie).argmax())
+        if values[at] <= worth + tie:
             break
         best, worth = Hyperplanes(found.normal[at : at + 1], found.offset[at : at + 1]), values[at]
         found = _refined(X, left[:, at], best.normal[0], covariance, least)

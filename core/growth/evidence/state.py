@@ -76,7 +76,7 @@ class GrowthState:
         pair = nodes.cut(leaf, *candidates.plane(leaf), int(candidates.since[leaf]), free)
         self._grow()
         nodes.inherit(pair, sides, MEAN_COUNT)
-        self.priors.variance[pair.children] = CHILD_SHAPE * own
+        self.priors.variance[pair.children] = self.priors.of_child(own)
         rows = self.recent.of(leaf)
         self.recent.leaf[rows] = pair.left + candidates.cells(self.recent.x[rows], np.full(len(rows), leaf)) % 2
         self.recent.window[pair.children] = self.recent.window[leaf]
@@ -134,7 +134,11 @@ class GrowthState:
         n, m = len(times_cut), self.priors.variance.shape[1]
         fresh, unsearched = (take(arrays, f"growth_{name}", np.float64, (n,)) for name in ("fresh", "unsearched"))
         variance = take(arrays, "growth_variance", np.float64, (n, m))
-        if (variance < CHILD_SHAPE * self._nodes.prior.floor / 2).any() or (fresh < 0).any() or (unsearched < 0).any():
+        if (
+            (variance < CHILD_SHAPE * self._nodes.floor_of(arrays) / 2).any()
+            or (fresh < 0).any()
+            or (unsearched < 0).any()
+        ):
             raise InvalidSnapshot("what its nodes expect is not positive")
         if (times_cut > 1).any():
             raise InvalidSnapshot("it has a node that is cut twice")
