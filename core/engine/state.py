@@ -20,8 +20,8 @@ from core.scaling import Scaling, check_scaling, given
 from core.snapshot import Arrays, decode_snapshot, encode_snapshot, take, version_of
 from core.validation import checked_samples
 
-VERSION: Final = 4
-OLDER: Final = (2, 3)
+VERSION: Final = 5
+OLDER: Final = (2, 3, 4)
 """Versions that are read too."""
 
 
@@ -142,7 +142,7 @@ class DetectorState:
             raise InvalidSnapshot(f"its config is not valid: {error}") from error
         state.warmup = Records.from_bytes(take(arrays, "warmup", np.uint8, (-1,)).tobytes())
         if version_of(blob) < VERSION:
-            arrays = upgraded(arrays, state.config)
+            arrays = upgraded(arrays, state.config, version_of(blob))
         state.check(arrays)
         state.load(arrays)
         return state
@@ -170,8 +170,7 @@ class DetectorState:
             location, scale = (take(arrays, k, np.float64, (self.config.n_features,)) for k in ("location", "scale"))
             check_scaling(location, scale, self.config)
             self.unscaled.check(arrays)
-            if "scale_volume" in arrays:  # not in older versions, in which no scale changed
-                take(arrays, "scale_volume", np.float64, (1,))
+            take(arrays, "scale_volume", np.float64, (1,))
             DecisionRule(self.config, 0.0).check(arrays, self.next_seq)
 
     def _check_warmup(self, *, ready: bool) -> None:
@@ -189,8 +188,7 @@ class DetectorState:
     def load(self, arrays: Arrays) -> None:
         """Go on from arrays that check has passed."""
         if "location" in arrays:
-            scaling = Scaling(arrays["location"], arrays["scale"], self.config.kinds)
-            self.start(scaling, float(arrays["scale_volume"][0]) if "scale_volume" in arrays else None)
+            self.start(Scaling(arrays["location"], arrays["scale"], self.config.kinds), float(arrays["scale_volume"][0]))
             self.rule.load(arrays, self.first_seq, self.next_seq)
             self.unscaled.load(arrays)
         self.density.load(arrays)

@@ -1,6 +1,6 @@
 """Snapshots of older versions, as the present one has them."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +13,49 @@ from core.errors import InvalidSnapshot
 from core.feedback.background import Background
 from core.feedback.labelled_samples import CAPACITY
 from core.mixture.nodes import Nodes
+from core.scaling import Scaling, check_scaling
 from core.snapshot import Arrays, take
 from core.threshold.ordinary_scores import OrdinaryScores
 from core.threshold.recent_scores import check_ring
 
 
-def upgraded(arrays: Arrays, config: DetectorConfig) -> dict[str, NDArray[Any]]:
-    """The arrays of version 2 or 3 as those of version 4.
+SCALES_STAYED: Final = 4
+SECOND_MODEL: Final = 3
+"""The last versions in which scales did not follow the samples, and in which labels made a second model."""
 
-    Its scaling stays, and fits all features. The scores that the threshold remembered are taken for ordinary ones,
-    labels stay, no incident is open, and the background begins. The second model of labelled normals goes.
+
+def upgraded(arrays: Arrays, config: DetectorConfig, version: int) -> dict[str, NDArray[Any]]:
+    """The arrays of an older version as those of the present one."""
+    arrays = dict(arrays)
+    if version <= SECOND_MODEL:
+        arrays = _with_decisions(arrays, config)
+    return _with_scales(arrays, config) if version <= SCALES_STAYED else arrays
+
+
+def _with_scales(arrays: dict[str, NDArray[Any]], config: DetectorConfig) -> dict[str, NDArray[Any]]:
+    """All arrays, with a scaling that fits all features so far."""
+    arrays |= Nodes(config).spreads()
+    if config.follows_spread:
+        arrays |= RecentSpread(config.kinds).state()
+    if "location" in arrays:
+        location, scale = (take(arrays, name, np.float64, (config.n_features,)) for name in ("location", "scale"))
+        check_scaling(location, scale, config)
+        volume = Scaling(location, scale, config.kinds).log_volume
+        arrays |= {"scale_volume": np.array([volume]), "level_base": np.zeros(1)}
+        arrays |= Unscaled(config.kinds, config.expected_anomaly_rate).state()
+    return arrays
+
+
+def _with_decisions(arrays: Arrays, config: DetectorConfig) -> dict[str, NDArray[Any]]:
+    """All that stays from a version with a second model of labelled normals, which goes.
+
+    The scores that the threshold remembered are taken for ordinary ones, labels stay, no incident is open, and the
+    background begins.
     """
-    kept = _with_labelled_samples(arrays, config) | _spreads(config)
+    kept = _with_labelled_samples(arrays, config)
     if "location" not in arrays:
         return kept
     rule = DecisionRule(config, 0.0)
-    kept |= Unscaled(config.kinds, config.expected_anomaly_rate).state()
     if config.threshold in ("weighted", "hindsight"):
         ring = take(arrays, "threshold_recent", np.float64, (-1,))
         _, oldest, n_labels = take(arrays, "threshold_progress", np.int64, (3,)).tolist()
@@ -52,9 +79,3 @@ def _with_labelled_samples(arrays: Arrays, config: DetectorConfig) -> dict[str, 
     last = np.concatenate(of_either)
     samples = {"labelled_seq": seq[last], "labelled_label": label[last], "labelled_x": x[last]}
     return kept | Background(config.n_features).state() | samples
-
-
-def _spreads(config: DetectorConfig) -> dict[str, NDArray[Any]]:
-    """What a model keeps of the spread of its features before it has seen any."""
-    arrays = Nodes(config).spreads()
-    return arrays | RecentSpread(config.kinds).state() if config.follows_spread else arrays

@@ -31,7 +31,8 @@ class Nodes:
     """N nodes; node 0 is the root. Densities stand still until refresh.
 
     spread (m,) is the usual size of each feature's differences in the scaled space, which measures least variances, and
-    most_spread (m,) what it was at first. coarse (m,) tells where most values are equal; spread is that of the others.
+    most_spread (m,) what it was at first. coarse (m,) tells where, beside other features, most values are equal; spread
+    is that of the others.
     """
 
     def __init__(self, config: DetectorConfig) -> None:
@@ -156,7 +157,7 @@ class Nodes:
         before = self.spread.copy(), self.coarse.copy()
         for feature, (spread, coarse) in told.items():
             self.spread[feature] = self.most_spread[feature] = min(max(spread, SPREADS[0]), SPREADS[1])
-            self.coarse[feature] = coarse
+            self.coarse[feature] = coarse and len(self.spread) > 1
         self._set_floor()
         return not (np.array_equal(before[0], self.spread) and np.array_equal(before[1], self.coarse))
 
@@ -244,7 +245,7 @@ class Nodes:
 def least_variance(spread: FloatArray, coarse: BoolArray) -> FloatArray:
     """The least variances (m,) of features with these spreads (m,), which most of their values share if coarse (m,).
 
-    Where most values are equal a smaller one would make that one value so likely that all others stand out.
+    A smaller one would make that one value so likely that all others stand out, and hide what other features say.
     """
     variance: FloatArray = np.where(coarse, 1.0, VARIANCE_FLOOR) * spread**2
     return variance

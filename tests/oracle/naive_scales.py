@@ -91,7 +91,7 @@ class NaiveSpreads:
     def tell(self, j: int, spread: float, coarse: bool) -> None:
         """The spread of values that differ from most others."""
         self.spread[j] = self.most[j] = spread
-        self.coarse[j] = coarse
+        self.coarse[j] = coarse and len(self.spread) > 1
 
     def floor(self, least: float) -> Vector:
         """The least variances: a share of the squared spread, or all of it."""
