@@ -83,6 +83,17 @@ class DecisionRule:
         return value if rule._in_user_units else finite(value + rule.base)
 
     @property
+    def level(self) -> float | None:
+        """From where the next score is measured, in the user's units; None if there is nothing before it."""
+        if self._recent is None:
+            return self.base
+        return self._recent.median + self.base if self._recent.ring else None
+
+    def looks_rare(self, above: float) -> bool:
+        """Whether a score so far above its level lies in the tail by which a threshold follows the ordinary ones."""
+        return self.threshold.follows and above > self.ordinary.start
+
+    @property
     def incident(self) -> int:
         """The incident that is open for the next sample, 0 if there is none."""
         return 0 if self.incidents.is_dismissed else self.incidents.id
@@ -123,9 +134,8 @@ class DecisionRule:
     def severities(self, scores: FloatArray) -> FloatArray:
         """How rare scores (n,) are if they come next, each (n,); nothing takes note of them."""
         rule = self._ahead()
-        if rule._recent is not None and not rule._recent.ring:
+        if (level := rule.level) is None:
             return np.zeros(len(scores))
-        level = rule.base if rule._recent is None else rule._recent.median + rule.base
         return np.array([rule.ordinary.severity(finite(score - level)) for score in scores.tolist()], float)
 
     def _ahead(self) -> "DecisionRule":
@@ -158,10 +168,9 @@ class DecisionRule:
 
     def _next_level(self, score: float) -> float | None:
         """From where a score is measured, which then counts for those after it; None if there is nothing before it."""
-        if self._recent is None:
-            return self.base
-        level = self._recent.median + self.base if self._recent.ring else None
-        self._recent.add(finite(score - self.base))
+        level = self.level
+        if self._recent is not None:
+            self._recent.add(finite(score - self.base))
         return level
 
     def _count(self, above: float) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.engine.learning import relearn, remember
+from core.engine.learning import evaluate, relearn, remember, surprise
 from core.engine.scales import settle
 from core.engine.state import DetectorState
 from core.records import Records
@@ -56,12 +56,25 @@ def _relabel(state: DetectorState, record: Records, label: int) -> bool:
     if label == old or not state.ready:
         return False
     if row["ready"]:
-        score = float(row["score"])
-        state.rule.label(int(row["seq"]), score, float(row["level"]), label)
-        state.costs.relabel(score, bool(row["is_anomaly"]), old, label)
+        state.rule.label(int(row["seq"]), *_telling(state, record), label)
+        state.costs.relabel(float(row["score"]), bool(row["is_anomaly"]), old, label)
     retracted = relearn(state, record)
     remember(state, record)
     return retracted
+
+
+def _telling(state: DetectorState, record: Records) -> tuple[float, float]:
+    """The score by which a label moves the threshold, and its level: those of the decision.
+
+    A normal sample that was rare then may be ordinary now, since the model has learned a new level; then today's.
+    """
+    row, now = record.rows[0], state.rule.level
+    score, level = float(row["score"]), float(row["level"])
+    if row["label"] >= 0 or now is None or not state.rule.looks_rare(score - level):
+        return score, level
+    batch = evaluate(state, record.x, record.time)
+    today = float(state.resemblance.raised(batch.learned, surprise(state, batch))[0])
+    return (today, now) if today - now < score - level else (score, level)
 
 
 def _follow_incident(state: DetectorState, record: Records, old: int) -> None:

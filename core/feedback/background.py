@@ -1,6 +1,7 @@
 """What the stream is like of late: some of its samples, and how far scores spread before labels change them."""
 
 from functools import cached_property
+from math import log
 from typing import Any, Final
 
 import numpy as np
@@ -101,9 +102,13 @@ class Settled:
 
     @cached_property
     def spread(self) -> float:
-        """By how many nats the 90 % quantile of the scores, at least one, is above their median."""
-        half, high = np.quantile(self._scores, (0.5, 0.9)).tolist()
-        return float(high - half)
+        """By how many nats the 90 % quantile of the scores, at least one, is above their median.
+
+        It is no more than the 75 % quantile lets expect of an exponential tail: a fifth of them may be of a time that
+        is over.
+        """
+        half, quarter, high = np.quantile(self._scores, (0.5, 0.75, 0.9)).tolist()
+        return float(min(high - half, (quarter - half) * log(5) / log(2)))
 
     @cached_property
     def center(self) -> FloatArray:

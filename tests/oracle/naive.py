@@ -163,7 +163,7 @@ class NaiveDetector:
             return "duplicate"
         if self.ready:
             if row.ready:
-                self.rule.label(row.seq, row.score, row.level, row.label)
+                self.rule.label(row.seq, *self.telling(row), row.label)
                 self.threshold_moved = True
             self.move_in_density(row)
             self.remember(row, withdrawn=True)
@@ -172,6 +172,17 @@ class NaiveDetector:
         if row.label == 0:
             return "withdrawn"
         return "applied" if old == 0 else "revised"
+
+    def telling(self, row: Row) -> tuple[float, float]:
+        """The score that the threshold is told, and its level: today's for a normal that has become less rare."""
+        level = self.rule.level()
+        if row.label != -1 or self.config.threshold not in ("weighted", "hindsight"):
+            return row.score, row.level
+        if row.score - row.level <= self.rule.ordinary.start:
+            return row.score, row.level
+        sample = self.density.examine(self.scaled(row.x), row.time)
+        today = self.log_volume - self.density.log_score(sample.log_densities) + self.resemblance.added(sample.value)
+        return min((row.score, row.level), (today, level), key=lambda pair: pair[0] - pair[1])
 
     def move_in_density(self, row: Row) -> None:
         if row.learned is None:

@@ -67,9 +67,10 @@ class NaiveResemblance:
         return labelled + settled[7::8][::-1][: 256 - len(labelled)][::-1]
 
     def spread(self) -> float:
-        """The 90 % quantile of the last 1000 scores above their median."""
+        """The 90 % quantile of the last 1000 scores above their median, or what a tail from the 75 % quantile on has."""
         scores = sorted(score for _, score in self.samples[: self.settled()][-1000:])
-        return quantile(scores, 0.9) - quantile(scores, 0.5)
+        half = quantile(scores, 0.5)
+        return min(quantile(scores, 0.9) - half, (quantile(scores, 0.75) - half) / log(2) * log(5))
 
     def settled(self) -> int:
         """Samples settle together: after n of them one more, or the largest power of two of at most n / 16 and 256."""

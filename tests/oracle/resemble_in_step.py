@@ -18,6 +18,7 @@ def resemble_in_step(seed: int, naive_type: type[NaiveResemblance] = NaiveResemb
     anomalous = rng.random(2400) < 0.3
     X = rng.normal(size=(2400, 2)) * [1.0, 3.0] + np.where(anomalous[:, None], [2.0, 6.0], 0.0)
     scores = rng.normal(size=2400) ** 2 + 2.0 * anomalous
+    scores[1500::7] += 30.0
     ordinary, done = rng.random(2400) < 0.9, 0
     while done < len(X):
         if done in PROBES:

@@ -12,7 +12,7 @@ from tests.oracle.naive_decision import NaiveDecision
 from tests.oracle.naive_density import LEFT, RIGHT, NaiveDensity
 from tests.oracle.naive_evidence import NaiveEvidence
 from tests.oracle.naive_ordinary import NaiveOrdinary
-from tests.oracle.naive_resemblance import NaiveResemblance
+from tests.oracle.naive_resemblance import NaiveResemblance, quantile
 from tests.oracle.naive_scales import NaiveFeature, NaiveSpreads
 from tests.oracle.naive_threshold import NAIVE_THRESHOLDS, NaiveGradient, NaiveWeighted
 from tests.oracle.resemble_in_step import resemble_in_step
@@ -229,6 +229,12 @@ class SpreadOfAll(NaiveResemblance):
         return found
 
 
+class SpreadHasNoBound(NaiveResemblance):
+    def spread(self):
+        scores = sorted(score for _, score in self.samples[: self.settled()][-1000:])
+        return quantile(scores, 0.9) - quantile(scores, 0.5)
+
+
 class WithdrawnStays(NaiveResemblance):
     def label(self, seq, label, x):
         if label != 0:
@@ -248,6 +254,11 @@ class LabelledNormalsAreLeftOut(NaiveResemblance):
         found = super().normals()
         self.labelled = labelled
         return found
+
+
+class TellsOldScores(NaiveDetector):
+    def telling(self, row):
+        return row.score, row.level
 
 
 class HearsOfEverySample(NaiveDetector):
@@ -368,7 +379,7 @@ def decide_ten(config, naive_type):
 
 RESEMBLANCE = (
     *(SettlesAtOnce, SettlesTwiceAsFast, EverySeventhOfEight, FloorWithItself, WithoutLeastWidth, GaussianKernel),
-    *(SpreadOfAll, WithdrawnStays, RevisedStays, LabelledNormalsAreLeftOut),
+    *(SpreadOfAll, SpreadHasNoBound, WithdrawnStays, RevisedStays, LabelledNormalsAreLeftOut),
 )
 
 
@@ -425,6 +436,7 @@ BROKEN = {
     "withdrawn labels stay": (DEFAULT, broken(NaiveEvidence, resemblance=WithdrawnStays)),
     "background settles at once": (DEFAULT, broken(NaiveEvidence, resemblance=SettlesAtOnce)),
     "hears of every sample": (DEFAULT | {"expected_anomaly_rate": 0.5}, HearsOfEverySample),
+    "labels tell old scores": (DEFAULT, TellsOldScores),
     "learn before score": (DEFAULT, LearnsBeforeItScores),
     "threshold without prior": (DEFAULT, broken(threshold=WithoutPrior)),
     "rate as expected": (DEFAULT | {"expected_anomaly_rate": 0.02}, broken(threshold=RateAsExpected)),
