@@ -188,7 +188,9 @@ class DetectorState:
     def load(self, arrays: Arrays) -> None:
         """Go on from arrays that check has passed."""
         if "location" in arrays:
-            self.start(Scaling(arrays["location"], arrays["scale"], self.config.kinds), float(arrays["scale_volume"][0]))
+            self.start(
+                Scaling(arrays["location"], arrays["scale"], self.config.kinds), float(arrays["scale_volume"][0])
+            )
             self.rule.load(arrays, self.first_seq, self.next_seq)
             self.unscaled.load(arrays)
         self.density.load(arrays)

@@ -18,7 +18,7 @@ async def snapshot_seq(service, stream="s"):
     return snapshot.position.seq
 
 
-TWO_STREAMS = {"memory_budget_mb": 0.045}
+TWO_STREAMS = {"memory_budget_mb": 0.05}
 ONE_STREAM = {"memory_budget_mb": 0.001}
 
 
