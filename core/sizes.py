@@ -73,7 +73,7 @@ def _model_numbers(config: DetectorConfig) -> int:
     matrix = _covariance_numbers(config)
     packed = matrix if config.family.endswith("diagonal") else m * (m + 1) // 2
     numbers = nodes * (2 * packed + 3 * width + 3 * m + NODE_NUMBERS) + _round_samples(config) * (m + 1)
-    numbers += (3 + RECENT_VALUES) * m
+    numbers += (3 + (RECENT_VALUES if config.follows_spread else 0)) * m
     return numbers + (nodes + 1) * (packed + width + 1) + _recent_samples(config) * (2 * m + 2)
 
 

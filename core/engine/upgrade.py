@@ -18,7 +18,6 @@ from core.snapshot import Arrays, take
 from core.threshold.ordinary_scores import OrdinaryScores
 from core.threshold.recent_scores import check_ring
 
-
 SCALES_STAYED: Final = 4
 SECOND_MODEL: Final = 3
 """The last versions in which scales did not follow the samples, and in which labels made a second model."""

@@ -67,7 +67,7 @@ class NaiveResemblance:
         return labelled + settled[7::8][::-1][: 256 - len(labelled)][::-1]
 
     def spread(self) -> float:
-        """The 90 % quantile of the last 1000 scores above their median, or what a tail from the 75 % quantile on has."""
+        """The 90 % quantile of the last 1000 scores above their median, or what a tail from the 75 % one has."""
         scores = sorted(score for _, score in self.samples[: self.settled()][-1000:])
         half = quantile(scores, 0.5)
         return min(quantile(scores, 0.9) - half, (quantile(scores, 0.75) - half) / log(2) * log(5))
