@@ -21,6 +21,7 @@ from app.api import (
     page,
     repairs,
     session,
+    sources,
     streams,
 )
 from app.api.measuring import Measured
@@ -33,6 +34,7 @@ from app.build import installed_version
 from app.metrics import Metrics
 from app.security import KeptBytes, KeyFile, KeyRing, KeyWatch, Quotas
 from app.settings import Settings
+from app.sources.catalog import Sources
 from app.storage import Store, open_store
 from app.streams.maintenance.checker import Checker
 from app.streams.maintenance.snapshotter import Snapshotter
@@ -48,7 +50,21 @@ from app.streams.views.catalog import Catalog
 
 # otherwise FastAPI asks for OpenTelemetry's providers at each request; /metrics tells enough
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
-RESOURCES = (observe, ingest, feedback, density, listing, streams, repairs, histories, events, health, session, page)
+RESOURCES = (
+    observe,
+    ingest,
+    feedback,
+    density,
+    listing,
+    streams,
+    sources,
+    repairs,
+    histories,
+    events,
+    health,
+    session,
+    page,
+)
 ROUTES: list[Route] = [route for resource in RESOURCES for route in resource.ROUTES]
 
 
@@ -79,6 +95,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
         store_probe=StoreProbe(store),
         registry=registry,
         catalog=Catalog(registry, store),
+        sources=Sources(store, clock, settings.max_sources),
         checker=checker,
         metrics=metrics,
     )

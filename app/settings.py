@@ -117,6 +117,7 @@ class Settings(BaseSettings):
     max_import_bytes: Count = Field(268_435_456, description="most bytes of an import")
     max_batch_samples: Count = Field(10_000, description="most samples or points in one request")
     max_batch_streams: Count = Field(2_000, description="most streams in one POST /ingest")
+    max_sources: Count = Field(100, description="most sources in the store")
     max_labels: Count = Field(10_000, description="most labels in one request")
     max_streams: Count = Field(100_000, description="most streams in the store")
     max_watchers: Count = Field(200, description="most event streams that one worker sends at once")

@@ -110,6 +110,23 @@ EXAMPLES: Final[dict[str, Any]] = {
             }
         ],
     },
+    "SourceBody": {"preset": "telegraf", "ignore": ["fields.uptime*"], "config": {"expected_anomaly_rate": 0.001}},
+    "SourceAnswer": {
+        "source": "telegraf",
+        "is_preset": False,
+        "records": "metrics",
+        "stream": "{tags.host}:{name}{tags.*}",
+        "features": ["fields.*"],
+        "ignore": ["fields.uptime*"],
+        "arrays": None,
+        "timestamp": "timestamp",
+        "timestamp_unit": "s",
+        "id": "{timestamp}",
+        "missing": "null",
+        "new": "ignore",
+        "config": {"expected_anomaly_rate": 0.001},
+    },
+    "SourceList": {"sources": ["collectd", "fluent-bit", "telegraf", "vector", "vector-metrics"]},
     "FeedbackBody": {"labels": [{"id": "req-1", "anomaly": False}, {"seq": 101, "anomaly": True}]},
     "FeedbackAnswer": {
         "stream": "web-1",

@@ -10,7 +10,7 @@ from app.api.admission import admit_records, permitted_grants
 from app.api.bodies.reading import media_type, read_body
 from app.api.bodies.records import read_records
 from app.api.outcomes import Answering, answered
-from app.api.queries import flag_in, read_as, read_query
+from app.api.queries import SOURCE, flag_in, read_as, read_query
 from app.api.routing import JSON, NDJSON, OF_STORE, Answer, Operation, Route, ref
 from app.api.service import service_of
 from app.security import Scope
@@ -22,13 +22,14 @@ from app.streams.errors import refuse_beyond
 async def post_ingest(request: Request) -> Response:
     """Score and learn records of many streams; each is taken or refused by itself."""
     service = service_of(request)
-    query = read_query(request, "answer", "retry")
+    query = read_query(request, "source", "answer", "retry")
     answering = read_as(query, "answer", Answering, f"one of {', '.join(Answering)}", Answering.ALL)
     retry = flag_in(query, "retry", default=False)
     held = permitted_grants(request, Scope.OBSERVE)
     media = media_type(request, JSON, NDJSON)
     body = await read_body(request, service.settings.max_body_bytes)
-    records, unreadable = await read_records(media, body, service.settings.max_batch_samples)
+    mapper = await service.sources.mapper(query["source"]) if "source" in query else None
+    records, unreadable = await read_records(media, body, service.settings.max_batch_samples, mapper)
     outcomes = Outcomes(unreadable)
     by_stream = grouped(records)
     refuse_beyond(service.settings.max_batch_streams, len(by_stream), "streams", "ITAN_MAX_BATCH_STREAMS")
@@ -74,7 +75,9 @@ ROUTES = [
             summary="Score and learn records of many streams",
             description="Each record is taken or refused by itself. A repeat of an id gets the first answer.",
             scope=Scope.OBSERVE,
+            optional=frozenset({"source"}),
             query={
+                "source": (SOURCE, "how records are made samples; without one each is an IngestRecord"),
                 "answer": (
                     {"type": "string", "enum": list(Answering), "default": Answering.ALL.value},
                     "which records to list: all, those that were flagged, or none (counts)",
@@ -87,7 +90,7 @@ ROUTES = [
             },
             body={JSON: RECORDS, NDJSON: LINES},
             answers={200: Answer({JSON: ref("IngestAnswer")})},
-            problems=("nothing_taken", *OF_RECORD),
+            problems=("nothing_taken", "unknown_source", *OF_RECORD),
         ),
     )
 ]

@@ -23,6 +23,7 @@ WITHOUT_ROUTE = (
 TAGS = {
     "samples": "Send samples, which are scored and learned; send labels later.",
     "density": "The learned density.",
+    "sources": "How the records of agents become samples.",
     "streams": "Create, inspect, list, reset, delete, export and import streams.",
     "watching": "Past and present samples of a stream.",
     "session": "Signing in to the live page.",

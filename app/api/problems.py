@@ -19,6 +19,9 @@ from app.hosts import UnknownHost
 from app.logs.context import note
 from app.metrics import Metrics
 from app.security import BeyondRate, CrossSite, CsrfTokenNeeded, Forbidden, KeyFull, RateLimited, Unauthenticated
+from app.sources.catalog import UnknownSource
+from app.sources.mapper import MissingField
+from app.sources.source import InvalidSource
 from app.streams.errors import (
     Fenced,
     IdConflict,
@@ -62,6 +65,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     NotSilent: (409, "not_silent", "The stream has been written to in the meantime"),
     UnknownStream: (404, "unknown_stream", "There is no such stream"),
     StreamNotFound: (404, "unknown_stream", "There is no such stream"),
+    UnknownSource: (404, "unknown_source", "There is no such source"),
     UnknownSample: (404, "unknown_sample", "The stream's log holds no such sample"),
     IdConflict: (409, "id_conflict", "The id belongs to a sample with other values"),
     StreamExists: (409, "stream_exists", "The stream exists with another config"),
@@ -79,6 +83,8 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidIds: (422, "invalid_ids", "The ids are not valid"),
     InvalidTimestamps: (422, "invalid_timestamps", "The timestamps are not plausible"),
     InvalidConfig: (422, "invalid_config", "The config is not valid"),
+    InvalidSource: (422, "invalid_source", "The source is not valid"),
+    MissingField: (422, "invalid_body", "The body does not have the right form"),
     InvalidSnapshot: (422, "invalid_snapshot", "The body is not a usable export"),
     NothingTaken: (422, "nothing_taken", "No record was taken"),
     TooManyStreams: (429, "quota_exceeded", "A limit is reached"),
@@ -177,7 +183,7 @@ def problem(status: int, code: str, title: str, detail: str, error: Exception) -
     match error:
         case Refused():
             blame(document, error.faults, error.n_faults)
-        case UnknownStream() | UnknownSample() | StreamExists() | NotSilent():
+        case UnknownStream() | UnknownSource() | UnknownSample() | StreamExists() | NotSilent():
             blame(document, [Fault(error.field, error.value, error.limit)])
         case UnknownHost():
             blame(document, [Fault("host", error.host, "a name in ITAN_ALLOWED_HOSTS")])

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from app.metrics import Metrics
 from app.security import KeptBytes, KeyRing, KeyWatch, Quotas, Scope
 from app.settings import Settings
+from app.sources.catalog import Sources
 from app.streams.ids import checked_stream_id
 from app.streams.maintenance.checker import Checker
 from app.streams.maintenance.store_opening import StoreOpening
@@ -31,6 +32,7 @@ class Service:
     store_probe: StoreProbe
     registry: Registry
     catalog: Catalog
+    sources: Sources
     checker: Checker
     metrics: Metrics
     tasks: Tasks = field(default_factory=Tasks)

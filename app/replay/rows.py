@@ -56,6 +56,11 @@ class Table:
     _places: dict[str, int]
     _columns: Columns = field(default_factory=Columns)
 
+    @property
+    def is_chosen(self) -> bool:
+        """Tell whether the user named the features."""
+        return bool(self._columns.features)
+
     def choose(self, features: Sequence[str]) -> None:
         """Use these columns as features, in this order."""
         if absent := [name for name in features if name not in self._places]:

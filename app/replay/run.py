@@ -9,7 +9,8 @@ from typing import Any
 from app.client import ApiError, Client, ServiceUnreachable
 from app.replay.feed import Feed, Outcome, Plan
 from app.replay.report import Report, make_report
-from app.replay.rows import Table
+from app.replay.rows import BadTable, Table
+from app.streams.batches.undeclared import NO_MEASUREMENTS
 
 
 class Broken(RuntimeError):
@@ -40,9 +41,11 @@ def run_replay(
     posted: Callable[[int], object] = lambda _: None,
 ) -> tuple[Outcome, Report]:
     """Feed a table to a stream, until it ends or `stopping` says so, and report the results."""
-    if start.config is not None:
-        client.create(plan.stream, _with_features(start.config, table))
     state = find_stream(client, plan.stream)
+    config = start.config if state is not None else _declared(start.config, table)
+    if config is not None:
+        client.create(plan.stream, _with_features(config, table))
+        state = find_stream(client, plan.stream)
     feed = _make_feed(client, table, plan, state, start, stopping, posted)
     began = time.perf_counter()
     _feed(feed, table, start.first_row)
@@ -58,6 +61,22 @@ def find_stream(client: Client, stream: str) -> dict[str, Any] | None:
         if error.status != 404:
             raise
         return None
+
+
+def _declared(config: Mapping[str, Any] | None, table: Table) -> Mapping[str, Any] | None:
+    """Give the config of a new stream, one also for chosen columns that would not be taken for measurements.
+
+    Raises BadTable if nobody chose them.
+    """
+    if config is not None and ("features" in config or "n_features" in config):
+        return config
+    odd = [name for name in table.features if name.lower() in NO_MEASUREMENTS]
+    if odd and not table.is_chosen:
+        raise BadTable(
+            f"the column {odd[0]} is no measurement by its name: name its role (--label-column, --timestamp-column),"
+            " leave it out (--drop), or name the features (--columns)"
+        )
+    return {} if odd and config is None else config
 
 
 def _with_features(config: Mapping[str, Any], table: Table) -> dict[str, Any]:

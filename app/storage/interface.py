@@ -174,3 +174,15 @@ class Store(Protocol):
 
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream. Raises StreamNotFound."""
+
+    async def put_source(self, name: str, body: bytes) -> bool:
+        """Keep a source, a mapping of records to samples, in the place of one of that name; tell whether it is new."""
+
+    async def source(self, name: str) -> bytes | None:
+        """Read a source; None if there is none of that name."""
+
+    async def sources(self) -> list[str]:
+        """List all sources by name, in order."""
+
+    async def delete_source(self, name: str) -> bool:
+        """Delete a source; False if there was none."""

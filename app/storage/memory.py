@@ -86,6 +86,7 @@ class MemoryStore:
         self.stored: dict[str, StoredStream] = {}
         self.leases: dict[str, StoredLease] = {}
         self._wanted: dict[str, set[str]] = {}
+        self._sources: dict[str, bytes] = {}
         self._tokens = count(1)
 
     async def open(self) -> None:
@@ -271,6 +272,24 @@ class MemoryStore:
         log_bytes = sum(len(entry.body) for entry in stored.log)
         base_bytes = 0 if stored.base is None else len(stored.base.body)
         return StreamSize(len(stored.log), log_bytes, len(stored.snapshot.body) + base_bytes)
+
+    async def put_source(self, name: str, body: bytes) -> bool:
+        """Keep a source."""
+        is_new = name not in self._sources
+        self._sources[name] = body
+        return is_new
+
+    async def source(self, name: str) -> bytes | None:
+        """Read a source."""
+        return self._sources.get(name)
+
+    async def sources(self) -> list[str]:
+        """List names in order."""
+        return sorted(self._sources)
+
+    async def delete_source(self, name: str) -> bool:
+        """Delete a source."""
+        return self._sources.pop(name, None) is not None
 
     def _get(self, stream: str) -> StoredStream:
         if stream not in self.stored:

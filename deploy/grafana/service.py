@@ -127,6 +127,12 @@ def add_requests(dashboard: Dashboard) -> None:
             (rate("itan_refused_records_total", "code"), "{{code}}"),
             stacked=True,
         ),
+        chart(
+            "Values left out of /ingest",
+            "Values a second of records whose streams have no such feature: an agent sends more than it did.",
+            "cps",
+            ("sum(rate(itan_ignored_values_total{" + HERE + "}[$__rate_interval]))", "values"),
+        ),
         chart("Latency of /observe", "Time to answer, by quantile.", "s", *quantiles),
         chart(
             "p99 by route",

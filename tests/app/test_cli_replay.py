@@ -163,8 +163,8 @@ def test_a_missing_matplotlib_is_said_before_anything_is_sent(table: Path, monke
         (["--scores", "no-such-folder/s.csv"], 2, "there is no folder no-such-folder to write s.csv to"),
         (["--config", "{"], 2, "--config is not JSON"),
         (["--config", "[]"], 2, "--config must be a JSON object"),
-        (["--config", '{"beta": -1}'], 1, "beta"),
-        (["--stream", "no such/id"], 1, "stream"),
+        (["--drop", "row", "--config", '{"beta": -1}'], 1, "beta"),
+        (["--drop", "row", "--stream", "no such/id"], 1, "stream"),
     ],
 )
 def test_what_goes_wrong_is_one_line(service: str, table: Path, words: list[str], code: int, message: str) -> None:
@@ -208,3 +208,26 @@ def await_samples(service: str, stream: str) -> None:
     with Client(service) as client:
         while stream not in client.streams():
             os.sched_yield()
+
+
+@pytest.fixture
+def timed(tmp_path: Path) -> Path:
+    path = tmp_path / "timed.csv"
+    path.write_text("time,x\n" + "".join(f"{1700000000 + i},{i % 7}\n" for i in range(60)))
+    return path
+
+
+@pytest.mark.parametrize("words", [[], ["--config"]])
+def test_a_column_of_times_is_no_feature_unless_it_is_named(service: str, timed: Path, words: list[str]) -> None:
+    stream = f"timed{len(words)}"
+    words = [str(timed), "--stream", stream, "--url", service, *words, *(["{}"] if words else [])]
+    refused = replay(*words, code=2)
+    assert "--timestamp-column" in refused.output
+    assert report(*words, "--columns", "time,x")["samples"] == 60
+    assert report(*words)["samples"] == 60
+
+
+def test_a_column_of_times_has_its_role(service: str, timed: Path) -> None:
+    assert (
+        report(str(timed), "--stream", "timed-right", "--url", service, "--timestamp-column", "time")["samples"] == 60
+    )

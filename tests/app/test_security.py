@@ -46,7 +46,10 @@ OF_NO_STREAM = {
     ("GET", "/streams"): Scope.READ,
     ("POST", "/streams/estimate"): Scope.READ,
     ("POST", "/ingest"): Scope.OBSERVE,
+    ("GET", "/sources"): Scope.READ,
+    ("GET", "/sources/telegraf"): Scope.READ,
 }
+OF_ALL_STREAMS = {("PUT", "/sources/telegraf"), ("DELETE", "/sources/telegraf")}
 OPEN = {
     ("GET", "/livez"): 200,
     ("GET", "/readyz"): 200,
@@ -126,7 +129,10 @@ def test_the_interface_documents_the_scopes_that_are_asked_for():
     for (method, path), scope in ROUTES.items():
         asked[method, path.partition("?")[0]].add(scope)
     documented = {
-        (route.method, route.path.replace("{stream}", "{s}").replace("{seq}", "1")): route.operation.scope
+        (
+            route.method,
+            route.path.replace("{stream}", "{s}").replace("{seq}", "1").replace("{source}", "telegraf"),
+        ): route.operation.scope
         for route in SERVED
     }
     for route, scopes in asked.items():
@@ -134,7 +140,16 @@ def test_the_interface_documents_the_scopes_that_are_asked_for():
     assert all(documented[route] is scope for route, scope in OF_NO_STREAM.items())
 
 
-@pytest.mark.parametrize("route", [*ROUTES, *OF_NO_STREAM])
+@pytest.mark.parametrize("route", OF_ALL_STREAMS)
+async def test_what_is_of_all_streams_is_only_for_who_may_administer_all(held, route):
+    service, headers = held
+    for key, (scopes, pattern) in HELD.items():
+        answer = await service.http.request(*route, headers=headers[key])
+        assert (answer.status_code != 403) == (Scope.ADMIN in scopes and pattern == "*"), (key, answer.text)
+        assert answer.status_code != 401
+
+
+@pytest.mark.parametrize("route", [*ROUTES, *OF_NO_STREAM, *OF_ALL_STREAMS])
 @pytest.mark.parametrize("key", ["", "wrong", "al", "alll", "ALL", "all:read", "ключ"])
 async def test_without_a_good_key_nothing_is_answered(guarded, route, key):
     method, path = route
@@ -148,9 +163,9 @@ async def test_without_a_good_key_nothing_is_answered(guarded, route, key):
 async def test_every_route_asks_for_a_key_but_those_for_probes(guarded):
     paths = (await guarded.http.get("/openapi.json")).json()["paths"]
     served = {(method.upper(), path) for path, methods in paths.items() for method in methods}
-    names = {"{s}": "{stream}", "samples/1": "samples/{seq}", "app.js": "{file}"}
+    names = {"{s}": "{stream}", "telegraf": "{source}", "samples/1": "samples/{seq}", "app.js": "{file}"}
     tested = set()
-    for method, path in [*ROUTES, *OPEN, *OF_NO_STREAM]:
+    for method, path in [*ROUTES, *OPEN, *OF_NO_STREAM, *OF_ALL_STREAMS]:
         path = path.partition("?")[0]
         for given, name in names.items():
             path = path.replace(given, name)

@@ -34,6 +34,7 @@ async def fill(store: Store) -> dict[str, Any]:
         await service.observe(X[300:310], ids=[f"i{number}" for number in range(300, 310)])
         await service.feedback({"id": "i20", "anomaly": True}, {"id": "i50", "anomaly": True})
         await service.observe(X[:3], stream="young")
+        await store.put_source("agents", b"as they send")
     return first
 
 
@@ -56,6 +57,7 @@ async def expect_the_same(store: Store, first: dict[str, Any]) -> None:
         assert state.detector.to_bytes() == reading.detector.to_bytes()
         assert (await service.observe(X[310:311]))["seq"] == [311]
         assert (await service.accepted("GET", "/streams/young"))["n_seen"] == 3
+        assert (await store.sources(), await store.source("agents")) == (["agents"], b"as they send")
 
 
 async def digests(store: Store, *names: str) -> list[bytes]:

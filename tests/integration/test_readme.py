@@ -55,9 +55,10 @@ def test_the_examples_run_in_order(tmp_path: Path) -> None:
     assert json.loads(answers[2]) == ANSWER
     assert json.loads(answers[3])["outcomes"]["applied"] == 2
     assert json.loads(answers[4])["samples_needed"] == 30
-    assert "itan_samples_total" in answers[-7]
-    assert "explanation_note" in answers[-6]
+    assert "itan_samples_total" in answers[-9]
+    assert "explanation_note" in answers[-8]
     assert json.loads(answers[-5])["taken"] == 2
+    assert (json.loads(answers[-6])["taken"], json.loads(answers[-6])["refused"]) == (1, 0)
     assert json.loads(answers[-4])["streams"][0]["readable"]
     assert json.loads(answers[-3])["seq"] == [1]
     assert json.loads(answers[-2])["values"] == {"cpu": 0.31, "latency_ms": 60}

@@ -13,10 +13,12 @@ from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name
 from app.api.bodies.reading import InvalidBody, InvalidJson, invalid_json, json_reason, without_bom
 from app.api.bodies.row_faults import id_fault, is_a, row_fault, time_fault
 from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES, TooLong, element, elements_of
-from app.api.bodies.wording import left_out
+from app.api.bodies.wording import ID, left_out
 from app.api.routing import NDJSON
 from app.api.schemas.ingest import IngestRecord
 from app.api.schemas.types import ClientId, Moment
+from app.sources.mapper import Mapper
+from app.sources.source import Source
 from app.streams.batches.records import Record
 from app.streams.errors import (
     InvalidIds,
@@ -32,6 +34,8 @@ from app.streams.ids import checked_stream_id
 
 _RECORD = msgspec.json.Decoder(IngestRecord)
 _RAW = msgspec.json.Decoder(msgspec.Raw)
+_PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ANY = msgspec.json.Decoder()
 FIELDS: Final = IngestRecord.__struct_fields__
 DEEPEST: Final = 4
 NESTED: Final = element(DEEPEST)
@@ -41,20 +45,25 @@ LIMIT_SETTING: Final = "ITAN_MAX_BATCH_SAMPLES"
 EXCERPT_BYTES: Final = 80
 
 
-async def read_records(media: str, body: bytes, limit: int) -> tuple[list[Record], dict[int, Refused]]:
-    """Read the records of a body, and what is wrong with the others, by their places; other requests run in between."""
+async def read_records(
+    media: str, body: bytes, limit: int, mapper: Mapper | None = None
+) -> tuple[list[Record], dict[int, Refused]]:
+    """Read the records of a body, and what is wrong with the others, by their places; other requests run in between.
+
+    Without the mapper of a source they have the form of an IngestRecord.
+    """
     read, refused = list[Record](), dict[int, Refused]()
-    async for place, text in texts(media, body, limit):
+    async for place, text in texts(media, body, limit, None if mapper is None else mapper.source):
         try:
-            read.append(read_record(place, text))
+            read.append(read_record(place, text) if mapper is None else read_sourced(place, text, mapper))
         except Refused as error:
             refused[place] = error
     return read, refused
 
 
-async def texts(media: str, body: bytes, limit: int) -> AsyncIterator[tuple[int, bytes]]:
+async def texts(media: str, body: bytes, limit: int, source: Source | None) -> AsyncIterator[tuple[int, bytes]]:
     """Give the text of each record, with its place; TooMany before any is read if there are more than the limit."""
-    given, size = split(media, without_bom(body), limit), 0
+    given, size = split(media, without_bom(body), limit, source), 0
     for place, text in enumerate(given):
         yield place, text
         size += len(text)
@@ -63,23 +72,40 @@ async def texts(media: str, body: bytes, limit: int) -> AsyncIterator[tuple[int,
             await asyncio.sleep(0)
 
 
-def split(media: str, body: bytes, limit: int) -> Sequence[bytes]:
-    """Split a body into records: lines, the elements of an array, or one object."""
-    if media == NDJSON:
-        body = body.strip()
-        refuse_beyond(limit, body.count(b"\n") + 1, "records", LIMIT_SETTING)
-        found = [line for line in body.split(b"\n") if line.strip()]
-    else:
-        found = split_json(body, limit)
+def split(media: str, body: bytes, limit: int, source: Source | None) -> Sequence[bytes]:
+    """Split a body into records: lines, the elements of an array, which may be at a key of an object, or one object."""
+    is_of_lines = media == NDJSON or (source is not None and holds_lines(body))
+    found = split_lines(body, limit) if is_of_lines else split_json(body, limit, source.records if source else "")
     if not found:
         raise InvalidBody("records", [], "at least one record")
     return found
 
 
-def split_json(body: bytes, limit: int) -> list[bytes]:
+def holds_lines(body: bytes) -> bool:
+    """Tell whether a body is lines of JSON, whatever its type says: so Fluent Bit sends its json_lines."""
+    first, _, rest = body.lstrip().partition(b"\n")
+    if not (first.startswith(b"{") and rest.strip()):
+        return False
+    try:
+        _RAW.decode(first)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def split_lines(body: bytes, limit: int) -> list[bytes]:
+    """Split lines."""
+    body = body.strip()
+    refuse_beyond(limit, body.count(b"\n") + 1, "records", LIMIT_SETTING)
+    return [line for line in body.split(b"\n") if line.strip()]
+
+
+def split_json(body: bytes, limit: int, key: str) -> list[bytes]:
     """Split an array; anything else is one record."""
     try:
         text = bytes(_RAW.decode(body))
+        if key and text.startswith(b"{"):
+            text = bytes(_PARTS.decode(text).get(key, text))
     except (ValueError, RecursionError) as error:
         raise invalid_json(error, body) from error
     if not text.startswith(b"["):
@@ -97,8 +123,7 @@ def split_json(body: bytes, limit: int) -> list[bytes]:
 
 def read_record(place: int, text: bytes) -> Record:
     """Read one record. Raises Refused, with what is wrong where."""
-    if len(text) > ELEMENT_BYTES:
-        raise InvalidBody(f"records[{place}]", f"a record of {len(text)} bytes", LONGEST)
+    refuse_long(place, text)
     try:
         given = _RECORD.decode(text)
         rows = [given.sample]
@@ -132,6 +157,16 @@ def own_texts(given: IngestRecord, names: Iterable[str]) -> list[str]:
 
 def read_again(place: int, text: bytes, error: Exception) -> IngestRecord:
     """Read a record that is wrong, or only seemed so; say what is wrong."""
+    tree, field = tree_of(place, text, error), f"records[{place}]"
+    try:
+        return _RECORD.decode(text)
+    except (ValueError, RecursionError):
+        kind, fault = record_fault(tree)
+        raise kind(field + fault.field, fault.value, fault.limit) from None
+
+
+def tree_of(place: int, text: bytes, error: Exception) -> Any:
+    """Read a record as it is written. Raises InvalidJson for no JSON, and for a name given twice."""
     field = f"records[{place}]"
     try:
         tree = read_tree(text)
@@ -142,11 +177,48 @@ def read_again(place: int, text: bytes, error: Exception) -> IngestRecord:
     if (repeated := repeated_name(tree)) is not None:
         path, value = repeated
         raise InvalidJson(field + path, value, REPEATED)
+    return tree
+
+
+def refuse_long(place: int, text: bytes) -> None:
+    """Raise InvalidBody for a record that is too long."""
+    if len(text) > ELEMENT_BYTES:
+        raise InvalidBody(f"records[{place}]", f"a record of {len(text)} bytes", LONGEST)
+
+
+def read_sourced(place: int, text: bytes, mapper: Mapper) -> Record:
+    """Read one record of an agent, in a form of its own. Raises Refused."""
+    refuse_long(place, text)
     try:
-        return _RECORD.decode(text)
-    except (ValueError, RecursionError):
-        kind, fault = record_fault(tree)
-        raise kind(field + fault.field, fault.value, fault.limit) from None
+        tree = _ANY.decode(text)
+        if may_repeat(tree, text):
+            raise ValueError(REPEATED)
+    except (ValueError, RecursionError) as error:
+        tree = tree_of(place, text, error)
+    field = f"records[{place}]"
+    if not isinstance(tree, dict):
+        raise InvalidBody(field, tree, "an object")
+    record = mapper.record(place, tree)
+    refuse_stream(record.stream, f"{field}.stream")
+    if record.client_id and not is_a(ClientId, record.client_id):
+        raise InvalidIds(f"{field}.id", record.client_id, ID)
+    return record
+
+
+def may_repeat(tree: Any, text: bytes) -> bool:
+    """Tell whether the text has other colons than those of the decoded names and texts: a name may come twice."""
+    names, texts, waiting = 0, list[str](), [tree]
+    while waiting:
+        match waiting.pop():
+            case dict() as node:
+                names += len(node)
+                texts += node
+                waiting += node.values()
+            case list() as node:
+                waiting += node
+            case str() as value:
+                texts.append(value)
+    return b"\\" in text or text.count(b":") != names + "".join(texts).count(":")
 
 
 def record_fault(tree: Any) -> tuple[type[Refused], Fault]:

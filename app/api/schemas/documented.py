@@ -8,6 +8,7 @@ from app.api.schemas.ingest import IngestAnswer, IngestProblem, IngestRecord
 from app.api.schemas.samples import FeedbackAnswer, FeedbackBody, ObserveAnswer, ObserveBody, ObserveLine
 from app.api.schemas.service import Health, Problem
 from app.api.schemas.session import SessionAnswer, SignInBody
+from app.api.schemas.sources import SourceAnswer, SourceBody, SourceList
 from app.api.schemas.streams import StreamDescription, StreamEstimate, StreamPage
 from app.streams.maintenance.repair import Checked, Repaired
 
@@ -18,6 +19,9 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     IngestRecord,
     IngestAnswer,
     IngestProblem,
+    SourceBody,
+    SourceAnswer,
+    SourceList,
     FeedbackBody,
     FeedbackAnswer,
     DensityBody,

@@ -63,6 +63,10 @@ class Calls:
         """Send one plain command."""
         return await self.others.send(*words)
 
+    async def keep(self, *words: Any) -> Any:
+        """Send one plain command whose effect must be kept as promised."""
+        return await self._changes.send(*words)
+
     async def read(self, script: str, stream: str, *arguments: Any) -> list[Any]:
         """Run a script that is not acknowledged to a client."""
         return await self._run(self.others, script, stream, *arguments)

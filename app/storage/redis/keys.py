@@ -6,6 +6,9 @@ PREFIX = "itan:1:"
 # A sorted set of all stream names, each with score 0, so that they can be listed in order, page by page.
 STREAMS = f"{PREFIX}streams"
 
+# A hash of all sources by name.
+SOURCES = f"{PREFIX}sources"
+
 
 def wanted_key(owner: str) -> str:
     """Name the set of the streams that others have asked a worker for."""

@@ -9,7 +9,7 @@ from app.storage.interface import Remains, Silence, StreamSize
 from app.storage.log import START, Entry, Position, Snapshot
 from app.storage.pages import PAGE_BYTES, is_full, possible_seqs
 from app.storage.redis.calls import Calls, parts
-from app.storage.redis.keys import STREAMS, TYPES, stream_keys
+from app.storage.redis.keys import SOURCES, STREAMS, TYPES, stream_keys
 from app.storage.redis.replies import accept, as_entry, checked_snapshot, remains_of, status
 from app.storage.redis.servers import Servers
 
@@ -92,6 +92,15 @@ class RedisReader:
         reply = await self._calls.read("size", stream)
         accept(reply, stream, START)
         return StreamSize(*(int(number) for number in reply[1:]))
+
+    async def source(self, name: str) -> bytes | None:
+        """Read a source."""
+        body: bytes | None = await self._calls.send("HGET", SOURCES, name)
+        return body
+
+    async def sources(self) -> list[str]:
+        """List names in order."""
+        return sorted(name.decode() for name in await self._calls.send("HKEYS", SOURCES))
 
     async def _is_there(self, stream: str) -> bool:
         """Tell whether a stream has any key but its lease."""

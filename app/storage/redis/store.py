@@ -23,7 +23,7 @@ from app.storage.log import (
 from app.storage.redis.calls import parts
 from app.storage.redis.durability import find_faults, fullest
 from app.storage.redis.errors import wrap_error
-from app.storage.redis.keys import STREAMS, stream_keys, wanted_key
+from app.storage.redis.keys import SOURCES, STREAMS, stream_keys, wanted_key
 from app.storage.redis.rate_windows import RateWindows
 from app.storage.redis.reader import RedisReader
 from app.storage.redis.replies import accept, status
@@ -184,6 +184,15 @@ class RedisStore(RedisReader):
         if await self._is_there(stream):
             await self._list(stream)
         return status(reply) == "ok"
+
+    @records_refusals
+    async def put_source(self, name: str, body: bytes) -> bool:
+        """Keep a source."""
+        return bool(await self._calls.keep("HSET", SOURCES, name, body))
+
+    async def delete_source(self, name: str) -> bool:
+        """Delete a source."""
+        return bool(await self._calls.keep("HDEL", SOURCES, name))
 
     async def _list(self, stream: str, bounds: Sequence[Bound] = NO_BOUNDS) -> None:
         """List a stream, and check its bounds in the same step, so that many at once cannot pass them."""

@@ -13,7 +13,7 @@ from app.storage.interface import Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot
 from app.storage.pages import is_full, possible_seqs
 from app.storage.sqlite import reads, wal
-from app.storage.sqlite.schema import APPLICATION_ID, BASES, refuse_foreign
+from app.storage.sqlite.schema import APPLICATION_ID, LATER_TABLES, refuse_foreign
 from app.storage.sqlite.worker import Operation, SqliteWorker, T, cause_of
 
 # Look for this many samples at a time, so that other reads get their turn in between.
@@ -84,6 +84,14 @@ class SqliteReader:
         """Measure a stream."""
         return await self._read(partial(reads.size, stream=stream))
 
+    async def source(self, name: str) -> bytes | None:
+        """Read a source."""
+        return await self._read(partial(reads.source, name=name))
+
+    async def sources(self) -> list[str]:
+        """List names in order."""
+        return await self._read(reads.sources)
+
     async def _read(self, operation: Operation[T]) -> T:
         """Run a read, in turn with the others."""
         return await self._reader.run(operation)
@@ -105,8 +113,9 @@ class SqliteReader:
         connection = self._connect(self.mode)
         try:
             refuse_foreign(connection, self.application_id)
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'bases'").fetchone():
-                connection.execute(BASES.replace("TABLE", "TEMP TABLE"))
+            for name, table in LATER_TABLES.items():
+                if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone():
+                    connection.execute(table.replace("TABLE", "TEMP TABLE"))
         except BaseException:
             connection.close()
             raise

@@ -99,3 +99,14 @@ def size(connection: sqlite3.Connection, stream: str) -> StreamSize:
     if row is None:
         raise StreamNotFound(stream)
     return StreamSize(*row)
+
+
+def source(connection: sqlite3.Connection, name: str) -> bytes | None:
+    """Read a source."""
+    row = connection.execute("SELECT body FROM sources WHERE name = ?", (name,)).fetchone()
+    return row[0] if row else None
+
+
+def sources(connection: sqlite3.Connection) -> list[str]:
+    """List sources in order."""
+    return [name for (name,) in connection.execute("SELECT name FROM sources ORDER BY name")]

@@ -8,12 +8,15 @@ from app.storage.errors import StoreError
 SCHEMA_VERSION = 1
 APPLICATION_ID = int.from_bytes(b"itan")
 
-# Files of the same version may lack this table, which came later.
-BASES = """
-CREATE TABLE IF NOT EXISTS bases (
+# Files of the same version may lack these tables, which came later.
+LATER_TABLES = {
+    "bases": """CREATE TABLE IF NOT EXISTS bases (
     stream INTEGER PRIMARY KEY, seq INTEGER NOT NULL, sub INTEGER NOT NULL, body BLOB NOT NULL);
-"""
-SCHEMA = f"""{BASES}
+""",
+    "sources": """CREATE TABLE IF NOT EXISTS sources (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+""",
+}
+SCHEMA = f"""{"".join(LATER_TABLES.values())}
 CREATE TABLE streams (
     number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE,
     head_seq INTEGER NOT NULL, head_sub INTEGER NOT NULL, log_entries INTEGER NOT NULL, log_bytes INTEGER NOT NULL,

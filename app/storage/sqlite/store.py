@@ -19,7 +19,7 @@ from app.storage.log import Entry, Position, Snapshot, check_append, check_posit
 from app.storage.sqlite import wal, writes
 from app.storage.sqlite.lock import FileLock
 from app.storage.sqlite.reader import SqliteReader
-from app.storage.sqlite.schema import BASES, CENSUS, add_changed_at, make_tables, read_number, refuse_foreign
+from app.storage.sqlite.schema import CENSUS, LATER_TABLES, add_changed_at, make_tables, read_number, refuse_foreign
 from app.storage.sqlite.watch import FileWatch
 from app.storage.sqlite.worker import Operation, SqliteWorker, T
 from app.storage.usage import Usage
@@ -163,6 +163,15 @@ class SqliteStore(SqliteReader):
         await self._purge_if_possible()
         return existed
 
+    @records_outcomes
+    async def put_source(self, name: str, body: bytes) -> bool:
+        """Keep a source."""
+        return await self.writer.run(partial(writes.put_source, name=name, body=body))
+
+    async def delete_source(self, name: str) -> bool:
+        """Delete a source."""
+        return await self.writer.run(partial(writes.delete_source, name=name))
+
     async def _read(self, operation: Operation[T]) -> T:
         """Read; if the files cannot be read, let the writer, which watches them, say what happened to them."""
         try:
@@ -235,7 +244,8 @@ def set_up(connection: sqlite3.Connection, path: Path, synchronous: str) -> byte
             connection.execute("PRAGMA journal_mode = DELETE")
     if read_number(connection, "user_version") == 0:
         make_tables(connection)
-    connection.execute(BASES)
+    for table in LATER_TABLES.values():
+        connection.execute(table)
     add_changed_at(connection)
     opening = wal.new_opening()
     with suppress(sqlite3.OperationalError):  # a full disk: streams can still be read

@@ -205,3 +205,16 @@ def _remove_rows(connection: sqlite3.Connection, number: int, table: str, key: s
         (number, number, limit),
     )
     return removed.rowcount > 0
+
+
+def put_source(connection: sqlite3.Connection, name: str, body: bytes) -> bool:
+    """Keep a source; tell whether it is new."""
+    replaced = connection.execute("UPDATE sources SET body = ? WHERE name = ?", (body, name)).rowcount
+    if not replaced:
+        connection.execute("INSERT INTO sources VALUES (?, ?)", (name, body))
+    return not replaced
+
+
+def delete_source(connection: sqlite3.Connection, name: str) -> bool:
+    """Delete a source."""
+    return connection.execute("DELETE FROM sources WHERE name = ?", (name,)).rowcount > 0

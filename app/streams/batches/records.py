@@ -6,18 +6,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.streams.batches.batch import Batch
+from app.streams.batches.loose import LooseSamples, Rules
 from app.streams.batches.rows import ArrayRow, ArraySamples, NamedRow, NamedSamples
+from app.streams.batches.samples import Samples
 
 
 @dataclass(slots=True)
 class Record:
-    """A sample, its stream, and its place in the request; client_id is "" and time None if it has none."""
+    """A sample, its stream, and its place in the request; client_id is "" and time None if it has none.
+
+    With rules the sample, of names, need not fit its stream exactly; all records of a request have the same.
+    """
 
     place: int
     stream: str
     sample: ArrayRow | NamedRow
     client_id: str = ""
     time: float | None = None
+    rules: Rules | None = None
 
     def is_like(self, other: "Record") -> bool:
         """Tell whether both can be in one batch, apart from their ids."""
@@ -39,7 +45,12 @@ def runs(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
 def batch_of(records: Sequence[Record]) -> Batch:
     """Make a batch of records that a run holds."""
     rows = [record.sample for record in records]
-    samples = NamedSamples(rows) if isinstance(rows[0], dict) else ArraySamples(rows)  # type: ignore[arg-type]
+    rules = records[0].rules
+    samples: Samples
+    if rules is not None:
+        samples = LooseSamples(rows, rules)  # type: ignore[arg-type]
+    else:
+        samples = NamedSamples(rows) if isinstance(rows[0], dict) else ArraySamples(rows)  # type: ignore[arg-type]
     ids = tuple([record.client_id for record in records])
     times = None if records[0].time is None else np.array([record.time for record in records], np.float64)
     return Batch(samples, ids if any(ids) else (), times)

@@ -45,6 +45,10 @@ class RowSamples(CheckedSamples):
             faults.count(self._places[MOST_NAMED:])
         return self._packed(rows, config), places
 
+    def first(self) -> tuple[Sequence[str], Sequence[Value]]:
+        row = self._sent()[0]
+        return (tuple(row), tuple(row.values())) if isinstance(row, dict) else ((), row)
+
     @abstractmethod
     def _arranged(self, config: DetectorConfig) -> Matrix | None:
         """Give the matrix of all rows in the stream's order of features; None if some row does not fit."""

@@ -30,6 +30,10 @@ class Samples(ABC):
     def config(self, stream: str) -> DetectorConfig:
         """Describe the stream that these samples would begin."""
 
+    def first(self) -> tuple[Sequence[str], Sequence[float | None]]:
+        """Give the names and values of the first sample; no names if it has none, nothing if a config declares them."""
+        return (), ()
+
     @abstractmethod
     def gather(self, config: DetectorConfig, faults: Faults) -> Matrix:
         """Give the samples that have the stream's form as rows, and add the faults of all that do not fit."""
@@ -57,6 +61,9 @@ class MixedSamples(Samples):
         """Describe the stream that the first part would begin, if all could be read."""
         InvalidSamples.for_any(self._faults)
         return self._parts[0].config(stream)
+
+    def first(self) -> tuple[Sequence[str], Sequence[float | None]]:
+        return self._parts[0].first()
 
     def gather(self, config: DetectorConfig, faults: Faults) -> Matrix:
         faults.merge(self._faults)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from app.streams.allowance import Allowance
 from app.streams.batches.answer import Answer
+from app.streams.batches.loose import LooseSamples
 from app.streams.batches.records import Record, batch_of, runs
 from app.streams.changes.observe import observe
 from app.streams.errors import Refused
@@ -73,8 +74,9 @@ async def ingest_stream(
 async def observe_next(session: Session, left: deque[Sequence[Record]], allowance: Allowance, to: Outcomes) -> None:
     """Observe the next batch, or take the wrong records out of it."""
     records = left[0]
+    batch = batch_of(records)
     try:
-        answer = await observe(session, batch_of(records), allowance)
+        answer = await observe(session, batch, allowance)
     except REFUSALS as error:
         left.popleft()
         if len(records) == 1:
@@ -85,6 +87,8 @@ async def observe_next(session: Session, left: deque[Sequence[Record]], allowanc
     else:
         left.popleft()
         to.taken.append((records, answer))
+        if isinstance(batch.samples, LooseSamples):
+            session.metrics.ignored_values.inc(batch.samples.ignored)
 
 
 def rows_of(error: Exception, session: Session) -> Sequence[int]:

@@ -13,6 +13,7 @@ from app.streams.batches.batch import Batch, NewRows
 from app.streams.batches.features import feature_names
 from app.streams.batches.samples import Samples
 from app.streams.batches.timestamps import Times, checked_times
+from app.streams.batches.undeclared import refuse_undeclared
 from app.streams.changes.incidents import count_observed
 from app.streams.changes.metrics import count_learned
 from app.streams.errors import UnknownStream
@@ -58,7 +59,9 @@ async def state_for(session: Session, samples: Samples, allowance: Allowance) ->
     except UnknownStream:
         if not (session.settings.auto_create and allowance.creates):
             raise
-        return first_state(samples.config(session.stream))
+        config = samples.config(session.stream)
+        refuse_undeclared(*samples.first(), samples.field, session.clock.now())
+        return first_state(config)
 
 
 async def complete(

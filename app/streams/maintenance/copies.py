@@ -40,6 +40,12 @@ class Source(Protocol):
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order."""
 
+    async def sources(self) -> list[str]:
+        """List the names of sources."""
+
+    async def source(self, name: str) -> bytes | None:
+        """Read a source."""
+
 
 class Copied(NamedTuple):
     """What a copy holds, as of a position."""
@@ -70,6 +76,15 @@ async def copy(source: Source, target: Store, stream: str, token: int = 0) -> Co
         except SourceChanged:
             await target.delete(stream, token)
     return None
+
+
+async def copy_sources(source: Source, target: Store) -> None:
+    """Copy the sources that the target lacks."""
+    present = await target.sources()
+    for name in await source.sources():
+        body = await source.source(name)
+        if body is not None and name not in present:
+            await target.put_source(name, body)
 
 
 class Copy:

@@ -28,7 +28,15 @@ RANDOM, SEED = (tries(10), 1) if MANY is None else (int(MANY), secrets.randbelow
 STREAM, KEY = "/streams/web-1", "all-may"
 SAMPLES = {"samples": [{"cpu": k % 7 / 7, "latency_ms": 20 + k % 5} for k in range(60)], "ids": ["req-1"] + [None] * 59}
 # what is valid here is up to the stream, or more than a schema can say (17.0 is an integer to it): tested elsewhere
-BY_STREAM = {"observe", "ingest_records", "label", "get_log_density", "get_density_grid", "list_streams"} | {
+BY_STREAM = {
+    "observe",
+    "ingest_records",
+    "put_source",
+    "label",
+    "get_log_density",
+    "get_density_grid",
+    "list_streams",
+} | {
     "create_stream",
     "estimate_stream",
     "import_stream",

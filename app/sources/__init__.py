@@ -1,0 +1,1 @@
+"""Sources: how the records of an agent become samples of streams."""

@@ -1,0 +1,44 @@
+"""Sources of common agents, as these send without further configuration of their formats."""
+
+from typing import Any, Final
+
+PRESETS: Final[dict[str, dict[str, Any]]] = {
+    # outputs.http with data_format = "json": {"metrics": [...]}, or one metric a request
+    "telegraf": {
+        "records": "metrics",
+        "stream": "{tags.host}:{name}{tags.*}",
+        "features": ["fields.*"],
+        "timestamp": "timestamp",
+        "id": "{timestamp}",
+    },
+    # the sink http with encoding.codec = "json": an array, or lines; of events
+    "vector": {
+        "stream": "{host}:{name}",
+        "features": ["*"],
+        "ignore": ["timestamp", "source_type"],
+        "timestamp": "timestamp",
+        "id": "{timestamp}",
+    },
+    # the same, of metrics, which Vector sends one by one
+    "vector-metrics": {
+        "stream": "{tags.host}:{name}{tags.*}",
+        "features": ["gauge.value"],
+        "timestamp": "timestamp",
+        "id": "{timestamp}",
+    },
+    # the output http with format json or json_lines
+    "fluent-bit": {
+        "stream": "{host}:{name}",
+        "features": ["*"],
+        "ignore": ["date"],
+        "timestamp": "date",
+        "id": "{date}",
+    },
+    # the plugin write_http with Format "JSON"
+    "collectd": {
+        "stream": "{host}:{plugin}:{plugin_instance}:{type}:{type_instance}",
+        "arrays": {"names": "dsnames", "values": "values"},
+        "timestamp": "time",
+        "id": "{time}",
+    },
+}

@@ -1,0 +1,94 @@
+"""Bodies as agents send them, in the form that their vendors document."""
+
+import json
+
+TELEGRAF = json.dumps(
+    {
+        "metrics": [
+            {
+                "fields": {"usage_idle": 94.1, "usage_user": 3.2, "usage_system": 2.7},
+                "name": "cpu",
+                "tags": {"cpu": "cpu0", "host": "raynor"},
+                "timestamp": 1799999990,
+            },
+            {
+                "fields": {"usage_idle": 90.0, "usage_user": 6.0, "usage_system": 4.0},
+                "name": "cpu",
+                "tags": {"cpu": "cpu1", "host": "raynor"},
+                "timestamp": 1799999990,
+            },
+            {
+                "fields": {"free": 1024, "used": 4096, "mode_text": "rw", "ok": True},
+                "name": "disk",
+                "tags": {"host": "raynor", "path": "/var/log", "fstype": "ext4"},
+                "timestamp": 1799999990,
+            },
+        ]
+    }
+)
+TELEGRAF_SINGLE = json.dumps(
+    {
+        "fields": {"field_1": 30, "field_2": 4, "field_N": 59, "n_images": 660},
+        "name": "docker",
+        "tags": {"host": "raynor"},
+        "timestamp": 1799999990,
+    }
+)
+VECTOR = "\n".join(
+    json.dumps(event)
+    for event in (
+        {
+            "cpu": 0.31,
+            "host": "web-1",
+            "latency_ms": 18,
+            "message": "ok",
+            "name": "requests",
+            "source_type": "http_server",
+            "timestamp": "2027-01-15T07:59:50.123456789Z",
+        },
+        {
+            "cpu": 0.29,
+            "host": "web-1",
+            "latency_ms": None,
+            "message": "ok",
+            "name": "requests",
+            "source_type": "http_server",
+            "timestamp": "2027-01-15T07:59:51.000000001Z",
+        },
+    )
+)
+VECTOR_METRICS = json.dumps(
+    [
+        {
+            "name": "load1",
+            "namespace": "host",
+            "tags": {"collector": "load", "host": "web-1"},
+            "timestamp": "2027-01-15T07:59:50.123456789Z",
+            "kind": "absolute",
+            "gauge": {"value": 0.27},
+        },
+        {
+            "name": "cpu_seconds_total",
+            "namespace": "host",
+            "tags": {"collector": "cpu", "cpu": "0", "host": "web-1", "mode": "idle"},
+            "timestamp": "2027-01-15T07:59:50.123456789Z",
+            "kind": "absolute",
+            "counter": {"value": 1234.5},
+        },
+    ]
+)
+FLUENT_BIT = (
+    '[{"date":1799999990.123456,"cpu_p":3.5,"user_p":2.25,"system_p":1.25,"cpu0.p_cpu":3.0,"cpu0.p_user":2.0,'
+    '"host":"web-1","name":"cpu"},'
+    '{"date":1799999991.123456,"cpu_p":4.5,"user_p":3.25,"system_p":1.25,"cpu0.p_cpu":4.0,"cpu0.p_user":3.0,'
+    '"host":"web-1","name":"cpu"}]'
+)
+FLUENT_BIT_LINES = "\n".join(map(json.dumps, json.loads(FLUENT_BIT)))
+COLLECTD = (
+    '[{"values":[0.07,0.11,0.09],"dstypes":["gauge","gauge","gauge"],"dsnames":["shortterm","midterm","longterm"],'
+    '"time":1799999990.265,"interval":10.000,"host":"leeloo.octo.it","plugin":"load","plugin_instance":"",'
+    '"type":"load","type_instance":""},'
+    '{"values":[1901474177,null],"dstypes":["gauge","gauge"],"dsnames":["read","write"],'
+    '"time":1799999990.500,"interval":10.000,"host":"leeloo.octo.it","plugin":"disk","plugin_instance":"sda",'
+    '"type":"disk_octets","type_instance":"","meta":{"network:received":true}}]'
+)
