@@ -25,8 +25,8 @@ from app.streams.errors import MOST_NAMED, Refused
 
 PASSING: Final = {"rate_limited", "store_unavailable", "stream_elsewhere", "stream_moved", "stopping"}
 """Codes of problems that go by themselves: the record can be sent again."""
-OF_BATCH: Final = re.compile(r"(sample|id|timestamp)s\[0\]")
-"""How the batch of a single record names its parts."""
+OF_BATCH: Final = re.compile(r"(sample|id|timestamp)s\[\d+\]")
+"""How a batch names the parts of a record."""
 OF_RECORD: Final = ("record", "stream", "id", *COLUMNS)
 IS_ANOMALY: Final = OF_RECORD.index("is_anomaly")
 
@@ -86,7 +86,7 @@ def described(refusal: Refusal, shared: dict[int, Problem]) -> RefusedRecord:
 
 
 def located(error: Refused, place: int) -> Refused:
-    """Name the field of an error as the request does, which names it by its place in the batch of one record."""
+    """Name the field of an error as the request does, by the place of the record and not by that in its batch."""
     return type(error)(OF_BATCH.sub(rf"records[{place}].\1", error.field, count=1), error.value, error.limit)
 
 

@@ -10,7 +10,7 @@ from app.streams.batches.answer import Answer
 from app.streams.batches.loose import LooseSamples
 from app.streams.batches.records import Record, batch_of, runs
 from app.streams.changes.observe import observe
-from app.streams.errors import Refused
+from app.streams.errors import MOST_NAMED, Refused
 from app.streams.open.registry import Registry
 from app.streams.open.session import Session
 from core import InvalidConfig, InvalidObservation
@@ -66,6 +66,8 @@ async def ingest_stream(
         async with registry.changing(stream) as session:
             while left:
                 await observe_next(session, left, allowance, to)
+                # a store in memory never waits
+                await asyncio.sleep(0)
     except Exception as error:
         for part in left:
             to.refuse(part, error)
@@ -79,11 +81,14 @@ async def observe_next(session: Session, left: deque[Sequence[Record]], allowanc
         answer = await observe(session, batch, allowance)
     except REFUSALS as error:
         left.popleft()
+        wrong = rows_of(error, session)
         if len(records) == 1:
             to.refuse(records, error)
-            return
-        left.extendleft(reversed(parts(records, rows_of(error, session))))
-        await asyncio.sleep(0)
+        elif len(wrong) == len(records) <= MOST_NAMED:
+            for record, one in zip(records, singly(error), strict=True):
+                to.refuse([record], one)
+        else:
+            left.extendleft(reversed(parts(records, wrong)))
     else:
         left.popleft()
         to.taken.append((records, answer))
@@ -96,11 +101,21 @@ def rows_of(error: Exception, session: Session) -> Sequence[int]:
     return error.rows if isinstance(error, Refused) and session.current_state is not None else ()
 
 
+def singly(error: Exception) -> Sequence[Refused]:
+    """Give an error for each row that an error names."""
+    assert isinstance(error, Refused)  # only such an error names rows
+    return [type(error)(fault.field, fault.value, fault.limit) for fault in error.faults]
+
+
 def parts(records: Sequence[Record], wrong: Sequence[int]) -> list[Sequence[Record]]:
-    """Give the right records together, then each wrong one alone; halves if it is not known which are wrong."""
+    """Give the right records together, then the wrong ones, as many at once as an error names.
+
+    Halves if it is not known which are wrong.
+    """
     if not wrong:
         middle = len(records) // 2
         return [records[:middle], records[middle:]]
     found = set(wrong)
     right: Sequence[Record] = [record for row, record in enumerate(records) if row not in found]
-    return [*([right] if right else []), *([records[row]] for row in wrong)]
+    groups = [[records[row] for row in wrong[i : i + MOST_NAMED]] for i in range(0, len(wrong), MOST_NAMED)]
+    return [*([right] if right else []), *groups]

@@ -287,7 +287,41 @@ async def test_many_wrong_records_cost_little_more_than_right_ones(service):
         patch.setattr(ingesting, "observe", counting)
         answer = await ingest(service, records, "?answer=counts")
     assert (answer["taken"], answer["refused"]) == (5000, 5000)
-    assert sorted(batches, reverse=True)[:3] == [10_000, 5_000, 1]
+    assert sorted(batches, reverse=True) == [10_000, 5_000, *[20] * 250]
+
+
+@pytest.mark.parametrize("many", [3, 50])
+async def test_wrong_records_that_are_refused_together_are_named_by_their_own_places(service, many):
+    ids = [{"stream": "s", "sample": [i, i], "id": f"a{i}"} for i in range(many)]
+    await ingest(service, ids)
+    conflicts = [record | {"sample": [i, -1]} for i, record in enumerate(ids)]
+    widths = [{"stream": "s", "sample": [i, 1, 2]} for i in range(many)]
+    given = [record for pair in zip(conflicts, widths, strict=True) for record in pair]
+    problem = await service.refused("POST", "/ingest", 422, "nothing_taken", json=given)
+    found = [(one["record"], one["code"], one["field"], one["value"]) for one in problem["problems"]]
+    assert found == [
+        expected
+        for i in range(many)
+        for expected in (
+            (2 * i, "id_conflict", f"records[{2 * i}].id", f"a{i}"),
+            (2 * i + 1, "invalid_samples", f"records[{2 * i + 1}].sample", f"[{i}.0, 1.0, 2.0]"),
+        )
+    ]
+
+
+async def test_others_have_their_turn_between_batches(service):
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    await ingest(service, [{"stream": "s", "sample": [1], **({"timestamp": NOW} if i % 2 else {})} for i in range(500)])
+    task.cancel()
+    assert turns > 500
 
 
 async def test_bounds_hold_for_the_whole_request(service):
