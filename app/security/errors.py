@@ -40,7 +40,7 @@ class Forbidden(Exception):
 
     def __init__(self, scope: str, stream: str | None) -> None:
         super().__init__(
-            f"the key does not have the scope {scope!r}" + ("" if stream is None else f" on stream {stream!r}")
+            f"the key does not have the scope {str(scope)!r}" + ("" if stream is None else f" on stream {stream!r}")
         )
 
 

@@ -18,7 +18,7 @@ from app.streams.errors import InvalidSamples, InvalidTimestamps, Refused
 Moment = Annotated[datetime, Meta(tz=True)]
 TIME: Final = "a number, or an RFC 3339 date and time with its offset"
 NUMBER: Final = "a number or null"
-HELD: Final = "a number that a double holds, at most 1.8e308"
+HELD: Final = "a finite number that a double holds, at most 1.8e308"
 VERSION_DIGITS: Final = 8
 
 

@@ -1,4 +1,4 @@
-"""Reads JSON without loss: it finds names given twice in an object, and numbers too large for a double."""
+"""Reads JSON without loss: it finds names given twice in an object, and numbers that no double holds."""
 
 import json
 import math
@@ -17,13 +17,16 @@ class Object(dict[str, Any]):
 
 
 class Unheld:
-    """A number too large for a double, as it was written."""
+    """A number too large for a double, NaN or an infinity, as it was written."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def __repr__(self) -> str:
         return self._text
+
+
+INNER = (list, dict, Unheld)
 
 
 def first_repeated(pairs: list[tuple[str, Any]]) -> str | None:
@@ -38,7 +41,9 @@ def first_repeated(pairs: list[tuple[str, Any]]) -> str | None:
 
 def read_tree(text: bytes) -> Any:
     """Read JSON. Raises ValueError if it is invalid, RecursionError if it is nested too deep."""
-    tree = json.loads(text.decode(), object_pairs_hook=Object, parse_int=whole, parse_float=number)
+    tree = json.loads(
+        text.decode(), object_pairs_hook=Object, parse_int=whole, parse_float=number, parse_constant=Unheld
+    )
     if b"\\u" in text:
         refuse_half_characters(tree)
     return tree
@@ -82,11 +87,22 @@ def repeated_name(tree: Any) -> Place | None:
     return None
 
 
+def unheld_number(tree: Any) -> Place | None:
+    """Give the path of the first number that no double holds, and the number."""
+    waiting = [("", tree)]
+    while waiting:
+        path, node = waiting.pop()
+        if isinstance(node, Unheld):
+            return path, node
+        waiting += reversed(inner(path, node))
+    return None
+
+
 def inner(path: str, node: Any) -> list[Place]:
-    """Give the arrays and objects directly inside a value."""
+    """Give the arrays, objects and unheld numbers directly inside a value."""
     match node:
         case dict():
-            return [(f"{path}.{name}", value) for name, value in node.items() if isinstance(value, list | dict)]
+            return [(f"{path}.{name}", value) for name, value in node.items() if isinstance(value, INNER)]
         case list():
-            return [(f"{path}[{i}]", value) for i, value in enumerate(node) if isinstance(value, list | dict)]
+            return [(f"{path}[{i}]", value) for i, value in enumerate(node) if isinstance(value, INNER)]
     return []

@@ -1,7 +1,7 @@
 """Reads the records of POST /ingest, each by itself: what is wrong with one does not touch the others."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence, Sized
 from datetime import datetime
 from typing import Any, Final
 
@@ -9,11 +9,11 @@ import msgspec
 from msgspec import UNSET
 
 from app.api.bodies.columns import count_names, names_of, refuse_dropped
-from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name
+from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name, unheld_number
 from app.api.bodies.reading import InvalidBody, InvalidJson, invalid_json, json_reason, without_bom
 from app.api.bodies.row_faults import id_fault, is_a, row_fault, time_fault
 from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES, TooLong, element, elements_of
-from app.api.bodies.wording import ID, left_out
+from app.api.bodies.wording import HELD, ID, left_out
 from app.api.routing import NDJSON
 from app.api.schemas.ingest import IngestRecord
 from app.api.schemas.types import ClientId, Moment
@@ -31,6 +31,7 @@ from app.streams.errors import (
 )
 from app.streams.faults import Fault
 from app.streams.ids import checked_stream_id
+from core import MAX_FEATURES
 
 _RECORD = msgspec.json.Decoder(IngestRecord)
 _RAW = msgspec.json.Decoder(msgspec.Raw)
@@ -132,12 +133,13 @@ def read_record(place: int, text: bytes) -> Record:
     except (ValueError, RecursionError) as error:
         given = read_again(place, text, error)
     refuse_stream(given.stream, f"records[{place}].stream")
+    refuse_wide(given.sample, f"records[{place}].sample")
     time = given.timestamp
     return Record(
         place,
         given.stream,
         given.sample,
-        "" if given.id is UNSET else given.id,
+        given.id if isinstance(given.id, str) else "",
         None if time is UNSET else time.timestamp() if isinstance(time, datetime) else time,
     )
 
@@ -150,9 +152,15 @@ def refuse_stream(stream: str, field: str) -> None:
         raise InvalidStreamId(field, error.value, error.limit) from None
 
 
+def refuse_wide(sample: Sized, field: str) -> None:
+    """Raise InvalidSamples for a sample wider than any stream; a body of them would take much memory until its turn."""
+    if len(sample) > MAX_FEATURES:
+        raise InvalidSamples(field, f"a sample of {len(sample)} values", f"a sample of 1 to {MAX_FEATURES} values")
+
+
 def own_texts(given: IngestRecord, names: Iterable[str]) -> list[str]:
     """Give the texts of a record that may hold colons."""
-    return [*names, given.stream, "" if given.id is UNSET else given.id]
+    return [*names, given.stream, given.id if isinstance(given.id, str) else ""]
 
 
 def read_again(place: int, text: bytes, error: Exception) -> IngestRecord:
@@ -195,6 +203,7 @@ def read_sourced(place: int, text: bytes, mapper: Mapper) -> Record:
             raise ValueError(REPEATED)
     except (ValueError, RecursionError) as error:
         tree = tree_of(place, text, error)
+        refuse_unheld(tree, f"records[{place}]")
     field = f"records[{place}]"
     if not isinstance(tree, dict):
         raise InvalidBody(field, tree, "an object")
@@ -203,6 +212,13 @@ def read_sourced(place: int, text: bytes, mapper: Mapper) -> Record:
     if record.client_id and not is_a(ClientId, record.client_id):
         raise InvalidIds(f"{field}.id", record.client_id, ID)
     return record
+
+
+def refuse_unheld(tree: Any, field: str) -> None:
+    """Raise InvalidSamples for NaN, an infinity or a number too large: none of them is a text or a missing value."""
+    if (unheld := unheld_number(tree)) is not None:
+        path, value = unheld
+        raise InvalidSamples(field + path, value, f"{HELD}, or null")
 
 
 def may_repeat(tree: Any, text: bytes) -> bool:
@@ -233,7 +249,7 @@ def record_fault(tree: Any) -> tuple[type[Refused], Fault]:
         return InvalidBody, Fault(f".{unknown}", tree[unknown], left_out(unknown, FIELDS))
     if not isinstance(tree["stream"], str):
         return InvalidBody, Fault(".stream", tree["stream"], "a text")
-    if "id" in tree and not is_a(ClientId, tree["id"]):
+    if "id" in tree and not is_a(ClientId | None, tree["id"]):
         return InvalidIds, within("id", id_fault(tree["id"]))
     if "timestamp" in tree and not is_a(Moment, tree["timestamp"]):
         return InvalidTimestamps, within("timestamp", time_fault(tree["timestamp"]))

@@ -20,7 +20,7 @@ def row_fault(row: Any) -> Fault:
         return Fault(f".{row.repeated}", row[row.repeated], REPEATED)
     for place, value in values_of(row):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            return Fault(place, value, HELD if isinstance(value, Unheld) else NUMBER)
+            return Fault(place, value, f"{HELD}, or null" if isinstance(value, Unheld) else NUMBER)
     return Fault("", row, ROW)
 
 
@@ -48,7 +48,7 @@ def line_fault(line: Any) -> tuple[str, Fault]:
     unknown = next((name for name in line if name not in WRAPPER), None)
     if unknown is not None:
         return "samples", Fault(f".{unknown}", line[unknown], left_out(unknown, WRAPPER))
-    if "id" in line and not is_a(ClientId, line["id"]):
+    if "id" in line and not is_a(ClientId | None, line["id"]):
         return "ids", id_fault(line["id"])
     if "timestamp" in line and not is_a(Moment, line["timestamp"]):
         return "timestamps", time_fault(line["timestamp"])

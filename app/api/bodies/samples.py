@@ -149,7 +149,7 @@ async def read_lines(body: bytes, limit: int) -> Batch:
         await asyncio.sleep(0)
     InvalidIds.for_any(faults["ids"])
     InvalidTimestamps.for_any(faults["timestamps"])
-    ids = tuple("" if line.id is UNSET else line.id for line in read)
+    ids = tuple(line.id if isinstance(line.id, str) else "" for line in read)
     return Batch(rows.samples(), ids if any(ids) else (), times_in(read))
 
 
@@ -203,7 +203,7 @@ def read_line(line: bytes) -> ObserveLine:
         return ObserveLine(read_row(line))
     read = _LINE.decode(line)
     given = (read.id is not UNSET) + (read.timestamp is not UNSET)
-    texts = [*names_of([read.sample]), "" if read.id is UNSET else read.id]
+    texts = [*names_of([read.sample]), read.id if isinstance(read.id, str) else ""]
     refuse_repeated(line, 1 + given + count_names([read.sample]), texts)
     return read
 

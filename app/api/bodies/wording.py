@@ -14,7 +14,7 @@ KINDS = {
     "null": "null",
 }
 NUMBER = "a number or null"
-HELD = "a number that a double holds, at most 1.8e308"
+HELD = "a finite number that a double holds, at most 1.8e308"
 TIME = "epoch seconds, or an RFC 3339 date and time with its offset, such as 2026-10-25T02:30:00Z"
 ROW = "an array of numbers or nulls, or an object of named numbers or nulls"
 ID = "null, or a text of 1 to 256 characters without control characters"

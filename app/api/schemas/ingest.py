@@ -15,7 +15,7 @@ class IngestRecord(msgspec.Struct, forbid_unknown_fields=True):
 
     stream: Annotated[str, Meta(extra_json_schema={"pattern": f"^{NOT_DOTS}{PATTERN}$"})]
     sample: ArraySample | NamedSample
-    id: ClientId | UnsetType = UNSET
+    id: ClientId | UnsetType | None = UNSET
     timestamp: Moment | UnsetType = UNSET
 
 

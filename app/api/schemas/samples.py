@@ -31,7 +31,7 @@ class ObserveLine(msgspec.Struct, forbid_unknown_fields=True):
     """A line of NDJSON that is more than a bare sample."""
 
     sample: ArraySample | NamedSample
-    id: ClientId | UnsetType = UNSET
+    id: ClientId | UnsetType | None = UNSET
     timestamp: Moment | UnsetType = UNSET
 
 

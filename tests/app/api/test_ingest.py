@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from app.api.bodies.records import read_records
 from app.storage import LeaseHeld, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.changes import ingest as ingesting
@@ -149,6 +150,34 @@ async def test_a_wrong_line_is_a_wrong_record(service):
     json_ = "invalid_json"
     samples = "invalid_samples"
     assert codes == [json_, samples, json_, json_, samples, "invalid_body", json_, json_, json_]
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e999"])
+async def test_what_is_no_number_is_named_where_it_stands(service, text):
+    whole = '{"stream": "s", "sample": [1, 2]'
+    lines = [whole + "}", f'{{"stream": "s", "sample": [1, {text}]}}', f'{whole}, "timestamp": {text}}}']
+    answer = await service.accepted("POST", "/ingest", content="\n".join(lines), headers=NDJSON)
+    assert [(one["code"], one["field"], one["value"]) for one in answer["problems"]] == [
+        ("invalid_samples", "records[1].sample[1]", text),
+        ("invalid_timestamps", "records[2].timestamp", text),
+    ]
+
+
+async def test_null_as_an_id_is_none(service):
+    record = {"stream": "s", "sample": [1, 2], "id": None}
+    answer = await ingest(service, [record, record])
+    assert (answer["seq"], answer["id"]) == ([1, 2], [None, None])
+    line = json.dumps({"sample": [1, 2], "id": None})
+    answer = await service.accepted("POST", "/observe?stream=s", content=f"{line}\n{line}", headers=NDJSON)
+    assert answer["seq"] == [3, 4]
+
+
+async def test_samples_wider_than_any_stream_are_not_kept_until_their_turn():
+    """Decoded they take ten times the memory of the body."""
+    wide = '{"stream": "s", "sample": [' + "1," * 256 + "1]}"
+    read, refused = await read_records("application/x-ndjson", "\n".join([wide, wide]).encode(), 100)
+    assert read == []
+    assert [error.field for error in refused.values()] == ["records[0].sample", "records[1].sample"]
 
 
 @pytest.mark.parametrize("body", ["", "{", "[", "[1", "{}", "[]", "[[]]", "null", "nul", "[" * 50_000, "\ufeff", "1"])
@@ -360,6 +389,7 @@ async def test_a_key_takes_only_its_streams():
             ("secret", "forbidden"),
             ("db-2", "forbidden"),
         ]
+        assert "scope 'observe' on stream 'secret'" in answer["problems"][0]["detail"]
         await service.refused("POST", "/ingest", 422, "nothing_taken", json=records[1:2])
     async with Service(key="other", **KEYS) as service:
         await service.refused("POST", "/ingest", 403, "forbidden", json=records)

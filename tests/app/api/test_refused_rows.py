@@ -95,7 +95,7 @@ async def test_lines_are_named_as_the_rows_of_json(service):
     answer = await service.http.post("/observe?stream=s", content="\n".join(lines), headers=NDJSON)
     problem = answer.json()
     check_problem(problem)
-    fields = ["samples[1]", "samples[3][0]", "samples[4]", "samples[5]"]
+    fields = ["samples[1]", "samples[3][0]", "samples[4][0]", "samples[5]"]
     assert [error["field"] for error in problem["errors"]] == fields
     for wrapped, field in (
         ('"id": 7', "ids[1]"),

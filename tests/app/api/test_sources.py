@@ -57,6 +57,20 @@ async def test_what_agents_send_is_taken_as_it_is_and_once(service, sent):
         assert not {"date", "timestamp", "host", "name"} & set(await features(service, stream))
 
 
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "1e999"])
+async def test_what_is_no_number_is_refused_and_not_taken_as_missing(service, text):
+    metric = '{"name": "cpu", "tags": {"host": "h"}, "timestamp": %d, "fields": {"busy": %s, "idle": 1.5}}'
+    lines = [metric % (NOW - 60 + i, value) for i, value in enumerate(["1", text, "2"])]
+    answer = await send(service, "telegraf", "\n".join(lines), NDJSON)
+    assert answer["record"] == [0, 2]
+    (problem,) = answer["problems"]
+    assert (problem["code"], problem["field"], problem["value"]) == (
+        "invalid_samples",
+        "records[1].fields.busy",
+        text,
+    )
+
+
 async def test_metrics_that_are_no_gauges_are_refused_alone(service):
     answer = await send(service, "vector-metrics", bodies.VECTOR_METRICS)
     assert (answer["stream"], answer["refused_by_code"]) == (["web-1:load1:load"], {"invalid_samples": 1})
