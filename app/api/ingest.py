@@ -35,7 +35,7 @@ async def post_ingest(request: Request) -> Response:
     refuse_beyond(service.settings.max_batch_streams, len(by_stream), "streams", "ITAN_MAX_BATCH_STREAMS")
     allowances = await admit_records(service, held, by_stream, len(body), outcomes)
     await service.tasks.shielded(ingest(service.registry, by_stream, allowances, outcomes))
-    return answered(service.metrics, outcomes, answering, retry=retry)
+    return await answered(service.metrics, outcomes, answering, retry=retry)
 
 
 def grouped(records: Iterable[Record]) -> dict[str, list[Record]]:

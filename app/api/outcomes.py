@@ -1,5 +1,6 @@
 """The answer to many records, of which some were taken and some refused."""
 
+import asyncio
 import logging
 import re
 from collections import Counter
@@ -28,6 +29,8 @@ PASSING: Final = {"rate_limited", "store_unavailable", "stream_elsewhere", "stre
 OF_BATCH: Final = re.compile(r"(sample|id|timestamp)s\[\d+\]")
 """How a batch names the parts of a record."""
 OF_RECORD: Final = ("record", "stream", "id", *COLUMNS)
+AT_ONCE: Final = 100
+"""Refusals to describe before other requests have their turn."""
 IS_ANOMALY: Final = OF_RECORD.index("is_anomaly")
 
 logger = logging.getLogger(__name__)
@@ -41,13 +44,13 @@ class Answering(StrEnum):
     COUNTS = "counts"
 
 
-def answered(metrics: Metrics, outcomes: Outcomes, answering: Answering, *, retry: bool) -> Response:
+async def answered(metrics: Metrics, outcomes: Outcomes, answering: Answering, *, retry: bool) -> Response:
     """Answer with what became of each record; with a problem if none was taken or, with retry, if some must come again.
 
     Senders that read only the status repeat everything after a 429 or a 5xx, and nothing after a 422.
     """
     refusals = sorted(outcomes.refused, key=lambda refusal: refusal.place)
-    problems = documents(refusals)
+    problems = await documents(refusals)
     count(metrics, refusals, problems)
     failures = zip(refusals, problems, strict=True)
     failure = next((one.error for one, problem in failures if is_worth_repeating(problem, outcomes, retry=retry)), None)
@@ -66,10 +69,14 @@ def is_worth_repeating(problem: Problem, outcomes: Outcomes, *, retry: bool) -> 
     return problem.status == 429 or problem.status >= 500
 
 
-def documents(refusals: Sequence[Refusal]) -> list[RefusedRecord]:
-    """Describe the refusals; a failure that several records share is described once."""
+async def documents(refusals: Sequence[Refusal]) -> list[RefusedRecord]:
+    """Describe the refusals; a failure that several records share is described once. Other requests run in between."""
     shared: dict[int, Problem] = {}
-    return [described(refusal, shared) for refusal in refusals]
+    found = list[RefusedRecord]()
+    for first in range(0, len(refusals), AT_ONCE):
+        found += [described(refusal, shared) for refusal in refusals[first : first + AT_ONCE]]
+        await asyncio.sleep(0)
+    return found
 
 
 def described(refusal: Refusal, shared: dict[int, Problem]) -> RefusedRecord:
@@ -92,12 +99,15 @@ def located(error: Refused, place: int) -> Refused:
 
 def count(metrics: Metrics, refusals: Sequence[Refusal], problems: Sequence[RefusedRecord]) -> None:
     """Count the refused records, and each reason once in the metrics of the store and of limits; log what failed."""
-    for problem in problems:
+    counted = set[int]()
+    for refusal, problem in zip(refusals, problems, strict=True):
         metrics.refused_records[problem.code].inc()
-    for error in {id(refusal.error): refusal.error for refusal in refusals}.values():
-        count_problem(metrics, error)
-        if problem_of(error).code == "internal_error":
-            logger.error("records could not be ingested", exc_info=error)
+        if id(refusal.error) in counted:
+            continue
+        counted.add(id(refusal.error))
+        count_problem(metrics, refusal.error)
+        if problem.code == "internal_error":
+            logger.error("records could not be ingested", exc_info=refusal.error)
 
 
 def place_of(problem: RefusedRecord) -> str:

@@ -12,7 +12,7 @@ from app.api.bodies.columns import count_names, names_of, refuse_dropped
 from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name, unheld_number
 from app.api.bodies.reading import InvalidBody, InvalidJson, invalid_json, json_reason, without_bom
 from app.api.bodies.row_faults import id_fault, is_a, row_fault, time_fault
-from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES, TooLong, element, elements_of
+from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES, TooLong, element, elements_of, lines_of
 from app.api.bodies.wording import HELD, ID, left_out
 from app.api.routing import NDJSON
 from app.api.schemas.ingest import IngestRecord
@@ -44,6 +44,8 @@ LONGEST: Final = f"at most {ELEMENT_BYTES} bytes long and nested {DEEPEST} deep"
 RECORD: Final = 'an object such as {"stream": "web-1", "sample": {"cpu": 0.3}}'
 LIMIT_SETTING: Final = "ITAN_MAX_BATCH_SAMPLES"
 EXCERPT_BYTES: Final = 80
+REFUSED_AT_ONCE: Final = 100
+"""To say what is wrong with a record takes as long as to read thirty."""
 
 
 async def read_records(
@@ -59,6 +61,8 @@ async def read_records(
             read.append(read_record(place, text) if mapper is None else read_sourced(place, text, mapper))
         except Refused as error:
             refused[place] = error
+            if len(refused) % REFUSED_AT_ONCE == 0:
+                await asyncio.sleep(0)
     return read, refused
 
 
@@ -96,9 +100,9 @@ def holds_lines(body: bytes) -> bool:
 
 def split_lines(body: bytes, limit: int) -> list[bytes]:
     """Split lines."""
-    body = body.strip()
-    refuse_beyond(limit, body.count(b"\n") + 1, "records", LIMIT_SETTING)
-    return [line for line in body.split(b"\n") if line.strip()]
+    found = lines_of(body, limit)
+    refuse_beyond(limit, len(found), "records", LIMIT_SETTING)
+    return found
 
 
 def split_json(body: bytes, limit: int, key: str) -> list[bytes]:

@@ -30,7 +30,7 @@ from app.api.bodies.json_tree import read_tree
 from app.api.bodies.raw import RawDensityBody, RawObserveBody, decode_short, raw_body
 from app.api.bodies.reading import json_reason, refuse_repeated_names, without_bom
 from app.api.bodies.row_faults import line_fault
-from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES
+from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES, lines_of
 from app.api.routing import BYTES, JSON, NDJSON
 from app.api.schemas.density import DensityBody
 from app.api.schemas.samples import ObserveBody, ObserveLine
@@ -134,9 +134,8 @@ async def read_samples(column: Column, raw: Raw, limit: int) -> Samples:
 
 async def read_lines(body: bytes, limit: int) -> Batch:
     """Read one sample a line: an array, an object, or {"sample": ..., "id": ..., "timestamp": ...}."""
-    body = without_bom(body).strip()
-    refuse_beyond(limit, body.count(b"\n") + 1, "samples", LIMIT_SETTING)
-    lines = [line for line in body.split(b"\n") if line.strip()]
+    lines = lines_of(without_bom(body), limit)
+    refuse_beyond(limit, len(lines), "samples", LIMIT_SETTING)
     if not lines:
         raise InvalidSamples("samples", [], "at least one line")
     rows = Rows("samples")

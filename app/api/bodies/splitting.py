@@ -1,4 +1,4 @@
-"""Splits a long JSON array into pieces that are quick to decode, without decoding it."""
+"""Splits a body into lines, or a long JSON array into pieces that are quick to decode, without decoding it."""
 
 import re
 from collections.abc import Iterator
@@ -27,6 +27,7 @@ def element(depth: int) -> re.Pattern[bytes]:
 
 
 FLAT = element(1)
+LINE_END = re.compile(rb"\n\s*+")
 COMMA, END = b",]"
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -52,6 +53,12 @@ class TooLong(ValueError):
     def __init__(self, place: int) -> None:
         super().__init__(place)
         self.place = place
+
+
+def lines_of(body: bytes, most: int) -> list[bytes]:
+    """Give the lines that are not empty; one more than the most if there are more."""
+    body = body.strip()
+    return LINE_END.split(body, most) if body else []
 
 
 def split(array: bytes) -> Iterator[Piece]:

@@ -338,7 +338,15 @@ async def test_wrong_records_that_are_refused_together_are_named_by_their_own_pl
     ]
 
 
-async def test_others_have_their_turn_between_batches(service):
+BATCHES = [{"stream": "s", "sample": [1], **({"timestamp": NOW} if i % 2 else {})} for i in range(500)]
+
+
+@pytest.mark.parametrize(
+    ("content", "at_least"),
+    # a batch of one after another; wrong records that are read, and then described, a hundred at once
+    [(lines(BATCHES), 500), ("\n".join(["x"] * 2000), 40)],
+)
+async def test_others_have_their_turn_in_a_long_request(service, content, at_least):
     turns = 0
 
     async def others() -> None:
@@ -348,9 +356,9 @@ async def test_others_have_their_turn_between_batches(service):
             await asyncio.sleep(0)
 
     task = asyncio.create_task(others())
-    await ingest(service, [{"stream": "s", "sample": [1], **({"timestamp": NOW} if i % 2 else {})} for i in range(500)])
+    await service.http.post("/ingest", content=content, headers=NDJSON)
     task.cancel()
-    assert turns > 500
+    assert turns >= at_least
 
 
 async def test_bounds_hold_for_the_whole_request(service):
@@ -366,6 +374,15 @@ async def test_bounds_hold_for_the_whole_request(service):
         await service.refused("POST", "/ingest", 413, "body_too_large", json=big)
         assert (await service.accepted("GET", "/streams"))["streams"] == []
         await ingest(service, many[:2])
+
+
+async def test_empty_lines_do_not_count():
+    async with Service(max_batch_samples=3) as service:
+        for path, line in (("/ingest", '{"stream": "s", "sample": [1]}'), ("/observe?stream=t", "[1]")):
+            content = "\n" + "\r\n \n\n\n".join([line] * 3) + "\n\n"
+            answer = await service.accepted("POST", path, content=content, headers=NDJSON)
+            assert answer["seq"] == [1, 2, 3]
+            await service.refused("POST", path, 413, "too_many", content=f"{content}{line}", headers=NDJSON)
 
 
 async def test_a_long_array_is_cut_without_decoding_it_whole(service):
