@@ -60,10 +60,16 @@ async def read_records(
         try:
             read.append(read_record(place, text) if mapper is None else read_sourced(place, text, mapper))
         except Refused as error:
-            refused[place] = error
+            refused[place] = without_frames(error)
             if len(refused) % REFUSED_AT_ONCE == 0:
                 await asyncio.sleep(0)
     return read, refused
+
+
+def without_frames(error: Refused) -> Refused:
+    """Give an error without the frames that raised it: they hold all that was read of the record."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 async def texts(media: str, body: bytes, limit: int, source: Source | None) -> AsyncIterator[tuple[int, bytes]]:
