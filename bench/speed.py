@@ -10,7 +10,7 @@ import numpy as np
 from bench.detectors import ItanModel
 from bench.peers.river import RiverModel, half_space_trees
 from bench.tables import Cell, Column, Table, versions
-from core import DetectorConfig
+from core import DetectorConfig, Feature
 from core.arrays import FloatArray
 
 FEATURES: Final = (2, 8, 18)
@@ -57,6 +57,7 @@ def _trained(X: FloatArray) -> dict[str, ItanModel | RiverModel]:
     m = X.shape[1]
     models: dict[str, ItanModel | RiverModel] = {
         "ITAN default": ItanModel(DetectorConfig(m)),
+        "ITAN default, half context": ItanModel(DetectorConfig(features=_half_context(m))),
         "ITAN default, labels": ItanModel(DetectorConfig(m, learn_from="labelled_normal")),
         "ITAN paper, labels": ItanModel(DetectorConfig(m, profile="paper")),
     }
@@ -65,6 +66,10 @@ def _trained(X: FloatArray) -> dict[str, ItanModel | RiverModel]:
     for model in models.values():
         _singly(_pass, model, X)
     return models
+
+
+def _half_context(m: int) -> tuple[Feature, ...]:
+    return tuple(Feature(f"f{j}", role="value" if j < m / 2 else "context") for j in range(m))
 
 
 def _turn(model: ItanModel | RiverModel, singles: FloatArray, batch: FloatArray) -> dict[str, float]:

@@ -15,11 +15,12 @@ mixture    the nodes and their weights
 tree       the nested subspaces
 families   the density of a node (Alg. 1)
 scaling    from the user's units to the space of the densities
+calendar   where in its day or week a moment lies
 config     the settings
 """
 
-from core.config import MAX_FEATURES, DetectorConfig, Feature
-from core.config.schema import AFFINE_SCHEMA, FEATURE_SCHEMA, config_schema
+from core.config import MAX_FEATURES, Calendar, DetectorConfig, Feature
+from core.config.schema import AFFINE_SCHEMA, CALENDAR_SCHEMA, FEATURE_SCHEMA, config_schema
 from core.decision.incidents import INCIDENT_EVENTS
 from core.detector import Detector
 from core.engine.state import VERSION as SNAPSHOT_VERSION
@@ -34,11 +35,13 @@ from core.views.explanation import Explanation
 
 __all__ = [
     "AFFINE_SCHEMA",
+    "CALENDAR_SCHEMA",
     "FEATURE_SCHEMA",
     "INCIDENT_EVENTS",
     "KINDS",
     "MAX_FEATURES",
     "SNAPSHOT_VERSION",
+    "Calendar",
     "Costs",
     "Detector",
     "DetectorConfig",

@@ -11,6 +11,7 @@ from core.errors import InvalidObservation
 from core.feedback.costs import Costs
 from core.records import Records
 from core.results import Feedback, Observation
+from core.views.band import ExpectedBand
 from core.views.description import DensityGrid, describe
 from core.views.explanation import Explanation
 
@@ -108,7 +109,8 @@ class Detector:
         """Score samples X (n, m) one after the other, decide, and learn each after it was scored.
 
         X is in the user's units, NaN where a value is missing. times (n,) are timestamps in seconds, needed if
-        config.half_life_seconds is set. explain explains the flagged samples, and leaves the state as it is without.
+        config.half_life_seconds or config.calendar is set; for a calendar alone some may be NaN, not known. explain
+        explains the flagged samples, and leaves the state as it is without.
 
         Raises InvalidObservation, and changes nothing, if X has another shape, an infinity, a row without any value or
         a value that its feature cannot have, or if times are missing, not finite or beyond 1e15.
@@ -127,25 +129,26 @@ class Detector:
         """
         return label_path.feedback(self.state, records, labels)
 
-    def score(self, X: Any) -> FloatArray:
-        """Give the scores (n,) of samples X (n, m); nothing is learned.
+    def score(self, X: Any, times: Any = None) -> FloatArray:
+        """Give the scores (n,) of samples X (n, m); nothing is learned. times (n,) are needed for a calendar.
 
-        A score is -log p(x), eq. (1) and (2), in nats, of densities in the user's units, and what labels add to it,
-        eq. (36); high means anomalous. Raises InvalidObservation as observe does, and NotReady during the warm-up.
+        A score is -log p(x), eq. (1) and (2), given the context, eq. (37), in nats, of densities in the user's units,
+        and what labels add to it, eq. (36); high means anomalous. Raises InvalidObservation as observe does, and
+        NotReady during the warm-up.
         """
-        return sample_path.score(self.state, X)
+        return sample_path.score(self.state, X, times)
 
     def severity(self, score: FloatArray) -> FloatArray:
         """-log10 of the chance that an ordinary sample scores as high as these (n,), once the warm-up is over."""
         return self.state.rule.severities(score)
 
-    def log_density(self, X: Any) -> FloatArray:
-        """Give log p(x) (n,) of samples X (n, m), whatever labels say. Raises what score raises."""
-        return sample_path.log_density(self.state, X)
+    def log_density(self, X: Any, times: Any = None) -> FloatArray:
+        """Give log p(x), given the context, (n,) of samples X (n, m), whatever labels say. Raises what score raises."""
+        return sample_path.log_density(self.state, X, times)
 
-    def explain(self, X: Any) -> Explanation:
+    def explain(self, X: Any, times: Any = None) -> Explanation:
         """Explain the scores of samples X (n, m); nothing is learned. Raises what score raises."""
-        return sample_path.explain(self.state, X)
+        return sample_path.explain(self.state, X, times)
 
     def costs(self) -> Costs:
         """Count what the decisions on labelled samples cost, and what the best fixed threshold would have cost."""
@@ -175,6 +178,13 @@ class Detector:
             if not 0 <= feature < self.config.n_features or i == j:
                 raise InvalidObservation(name, feature, f"one of two different features below {self.config.n_features}")
         return DensityGrid(self.state.density, self.state.scaling, i, j, size)
+
+    def band(self, feature: int) -> ExpectedBand:
+        """Prepare the values between which a feature is expected, given context; the band gives its quantiles.
+
+        Raises InvalidObservation if the feature is none, or is context, and NotReady during the warm-up.
+        """
+        return ExpectedBand(self.state.density, self.state.scaling, feature)
 
     def renumber(self, first_seq: int) -> None:
         """Number the samples anew, from first_seq on; records made before are of no use afterwards."""

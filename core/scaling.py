@@ -24,18 +24,26 @@ class Scaling:
     """z = (u - location) / scale for each feature; location and scale are (m,).
 
     u is the coordinate of a value, which is the value itself for gaussian features (core.kinds). Densities of scaled
-    samples are those of z for gaussian and lognormal features, and those of x / units for the others. log_volume, and
-    log_volumes (m,) for each feature, are what eq. (2) adds to -log p of z to give the score in the user's units.
+    samples are those of z for gaussian and lognormal features, and those of x / units for the others. log_volumes (m,)
+    are those of each feature; log_volume, that of the scored ones, is what eq. (2) adds to -log p of z to give the
+    score in the user's units. scored are the features that are no context, all if not given.
     """
 
-    def __init__(self, location: FloatArray, scale: FloatArray, kinds: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        location: FloatArray,
+        scale: FloatArray,
+        kinds: tuple[str, ...] | None = None,
+        scored: tuple[int, ...] | None = None,
+    ) -> None:
         self.location, self.scale = location, scale
         self.kinds = ("gaussian",) * len(scale) if kinds is None else kinds
-        self._log = np.flatnonzero([kind == "lognormal" for kind in self.kinds])
+        self.scored = tuple(range(len(scale))) if scored is None else scored
+        self._log = np.array([feature for feature in self.scored if self.kinds[feature] == "lognormal"], np.int64)
         self.log_volumes = np.array(
             [_log_volume(*feature) for feature in zip(self.kinds, location, scale, strict=True)]
         )
-        self.log_volume = float(self.log_volumes.sum())
+        self.log_volume = float(self.log_volumes[[*self.scored]].sum())
 
     @property
     def units(self) -> FloatArray:
@@ -47,10 +55,10 @@ class Scaling:
         """Give the same scaling with another location and scale of one feature."""
         locations, scales = self.location.copy(), self.scale.copy()
         locations[feature], scales[feature] = location, scale
-        return Scaling(locations, scales, self.kinds)
+        return Scaling(locations, scales, self.kinds, self.scored)
 
     def part(self, features: list[int]) -> "Scaling":
-        """Give the scaling of some of the features alone."""
+        """Give the scaling of some of the features alone, all of them scored."""
         return Scaling(self.location[features], self.scale[features], tuple(self.kinds[f] for f in features))
 
     def values(self, feature: int, z: FloatArray) -> FloatArray:
@@ -81,10 +89,11 @@ class Scaling:
         return np.minimum(Z, LIMIT, out=Z)
 
     def score(self, Z: FloatArray, log_density: FloatArray) -> FloatArray:
-        """Give the scores (n,), eq. (2), of scaled samples Z (n, m) with these log densities (n,).
+        """Give the scores (n,), eq. (2), of scaled samples Z with these log densities (n,).
 
-        The density of a lognormal x is that of log x, over x; a missing one counts as its location. The score is the
-        largest double if a value was clipped: a point farther out must never look likelier than a nearer one.
+        Z (n, m) may have more columns. The density of a lognormal x is that of log x, over x; a missing one counts as
+        its location. The score is the largest double if a scored value was clipped: a point farther out must never look
+        likelier than a nearer one.
         """
         score = self.log_volume - log_density
         if self._log.size:
@@ -92,15 +101,15 @@ class Scaling:
             score = score + (known * self.scale[self._log] + self.location[self._log]).sum(1)
         if np.vdot(Z, Z) < LIMIT * LIMIT:  # not so if a value is missing or cut
             return score
-        return np.where((np.abs(Z) >= LIMIT).any(1), float_info.max, score)
+        return np.where((np.abs(Z[:, [*self.scored]]) >= LIMIT).any(1), float_info.max, score)
 
 
 def given(config: DetectorConfig) -> Scaling | None:
     """Give the scaling that the config fixes, or None if the warm-up has to find it."""
     if isinstance(config.scaling, AffineScaling):
-        return Scaling(np.array(config.scaling.location), np.array(config.scaling.scale), config.kinds)
+        return Scaling(np.array(config.scaling.location), np.array(config.scaling.scale), config.kinds, config.values)
     if config.scaling == "none":
-        return Scaling(np.zeros(config.n_features), np.ones(config.n_features), config.kinds)
+        return Scaling(np.zeros(config.n_features), np.ones(config.n_features), config.kinds, config.values)
     return None
 
 
@@ -126,7 +135,7 @@ def _range(name: str) -> tuple[float, float, float, float]:
     return (low, high, *scales) if kind.located else (0.0, 0.0, *scales)
 
 
-def estimated(X: FloatArray, kinds: tuple[str, ...] | None = None) -> Scaling:
+def estimated(X: FloatArray, kinds: tuple[str, ...] | None = None, scored: tuple[int, ...] | None = None) -> Scaling:
     """Scale by median and quartile range of each coordinate of samples (n, m): outliers move neither.
 
     A gamma's location is the log of its median, which is its unit; an exponential's scale makes the median one unit.
@@ -140,7 +149,7 @@ def estimated(X: FloatArray, kinds: tuple[str, ...] | None = None) -> Scaling:
             location[i] = 0.0
         elif not KINDS[kind].scaled:
             spread[i] = 1.0
-    return Scaling(location, np.clip(spread, _SMALLEST, _LARGEST), kinds)
+    return Scaling(location, np.clip(spread, _SMALLEST, _LARGEST), kinds, scored)
 
 
 def typical(U: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -61,15 +61,15 @@ def _snapshot_bytes(config: DetectorConfig) -> int:
     numbers = _model_numbers(config) + (4 + SHOWN) * config.n_features + 2
     numbers += _threshold_numbers(config) + COST_NUMBERS
     if config.corrects_scores:
-        numbers += 2 * LABELLED_SAMPLES * (config.n_features + 2)
-        numbers += (BACKGROUND_SAMPLES + SETTLE_EVERY) * config.n_features + BACKGROUND_SCORES + SETTLE_EVERY
+        numbers += 2 * LABELLED_SAMPLES * (config.n_columns + 2)
+        numbers += (BACKGROUND_SAMPLES + SETTLE_EVERY) * config.n_columns + BACKGROUND_SCORES + SETTLE_EVERY
     header = HEADER_BYTES + len(json.dumps(config.to_dict()))
     return NUMBER_BYTES * numbers + config.warmup * _record_bytes(config) + header
 
 
 def _model_numbers(config: DetectorConfig) -> int:
     """What the model keeps: nodes, the two sides of each leaf's candidate, the leaves' recent samples, a round."""
-    m, width, nodes = config.n_features, Layout(config.kinds).width, config.max_nodes
+    m, width, nodes = config.n_columns, Layout(config.column_kinds).width, config.max_nodes
     matrix = _covariance_numbers(config)
     packed = matrix if config.family.endswith("diagonal") else m * (m + 1) // 2
     numbers = nodes * (2 * packed + 3 * width + 3 * m + NODE_NUMBERS) + _round_samples(config) * (m + 1)
@@ -80,18 +80,21 @@ def _model_numbers(config: DetectorConfig) -> int:
 def _made_again_bytes(config: DetectorConfig) -> int:
     """What the model takes in memory that a snapshot leaves out.
 
-    Whole matrices, factors of the covariances, the tree's relations, what is known of the samples of a round.
+    Whole matrices, factors of the covariances, of the context's too, the tree's relations, what is known of the samples
+    of a round.
     """
-    m, matrix, nodes = config.n_features, _covariance_numbers(config), config.max_nodes
-    factors = NUMBER_BYTES * nodes * (8 * matrix + 8 * m + 2 * Layout(config.kinds).width + NODE_NUMBERS)
+    m, matrix, nodes = config.n_columns, _covariance_numbers(config), config.max_nodes
+    factors = NUMBER_BYTES * nodes * (8 * matrix + 8 * m + 2 * Layout(config.column_kinds).width + NODE_NUMBERS)
+    if config.context:
+        factors *= 2
     relations = nodes * nodes + NUMBER_BYTES * nodes * (nodes + 1) // 2
-    pending = _round_samples(config) * NUMBER_BYTES * (3 * m + nodes + 2)
+    pending = _round_samples(config) * NUMBER_BYTES * (3 * m + nodes + 3)
     return factors + relations + pending + ARRAYS_BYTES + 2 * FLOAT_OBJECT_BYTES * _threshold_numbers(config)
 
 
 def _resemblance_bytes(config: DetectorConfig) -> int:
     """What the kernels of known samples take in memory, and the background's lists, cut when twice as long."""
-    known, m = 2 * LABELLED_SAMPLES + BACKGROUND_SAMPLES, config.n_features
+    known, m = 2 * LABELLED_SAMPLES + BACKGROUND_SAMPLES, config.n_columns
     kernels = NUMBER_BYTES * known * (m + 4)
     scores = 2 * BACKGROUND_SCORES * (FLOAT_OBJECT_BYTES + NUMBER_BYTES)
     return kernels + scores + 2 * BACKGROUND_SAMPLES * (NUMBER_BYTES * m + ARRAY_BYTES)
@@ -106,11 +109,11 @@ def _recent_samples(config: DetectorConfig) -> int:
     """The samples that the leaves keep at most."""
     if config.profile == "paper":
         return 0
-    return max(TOTAL, (config.max_nodes + 1) // 2 * max(LEAST, LEAST_A_FEATURE * (config.n_features + 1)))
+    return max(TOTAL, (config.max_nodes + 1) // 2 * max(LEAST, LEAST_A_FEATURE * (config.n_columns + 1)))
 
 
 def _covariance_numbers(config: DetectorConfig) -> int:
-    m = config.n_features
+    m = config.n_columns
     return m if config.family.endswith("diagonal") else m * m
 
 
@@ -122,4 +125,4 @@ def _round_samples(config: DetectorConfig) -> int:
 def _record_bytes(config: DetectorConfig) -> int:
     """One record: the sample, what was filled or drawn in, and of the paper's tree a bit a node."""
     side_bytes = -(-config.max_nodes // 8) if config.profile == "paper" else 0
-    return row_type(config.n_features, side_bytes, config.n_features).itemsize + DIGEST_BYTES
+    return row_type(config.n_features, side_bytes, config.n_columns).itemsize + DIGEST_BYTES

@@ -46,9 +46,11 @@ def _read(detector: Detector, X: FloatArray) -> None:
     """Ask everything that can be asked without learning. Raises ArithmeticError for an answer that is not finite."""
     if not detector.ready:
         return
-    said = [detector.score(X), np.array(detector.threshold), np.array(detector.costs().cost)]
-    explained = detector.explain(X)
-    said += [explained.contribution[~np.isnan(X)], explained.expected, explained.labels_contribution]
+    times, values = np.full(len(X), detector.newest_time or 0.0), [*detector.config.values]
+    said = [detector.score(X, times), np.array(detector.threshold), np.array(detector.costs().cost)]
+    explained = detector.explain(X, times)
+    contribution = explained.contribution[:, values][~np.isnan(X[:, values])]
+    said += [contribution, explained.expected, explained.labels_contribution]
     for node in detector.describe()["nodes"]:
         said += [np.array(node["mean"]), np.array(node["covariance"])]
     if detector.config.n_features > 1:
@@ -65,7 +67,8 @@ def _samples(detector: Detector, rng: np.random.Generator, n: int) -> FloatArray
     if nodes:
         U = np.array(nodes[0]["mean"]) + np.sqrt(np.diag(nodes[0]["covariance"])) * U
     X = _values(U, detector.config)
-    X[::5, 1:2] = np.nan
+    if X.shape[1] > 1 and detector.config.values != (1,):
+        X[::5, 1] = np.nan
     return X
 
 

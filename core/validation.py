@@ -18,58 +18,84 @@ def checked_samples(X: Any, n_features: int, features: tuple[Feature, ...] | Non
     """Copy samples into a float64 matrix (n, n_features), NaN where a value is missing.
 
     Raises InvalidObservation, with row and column, for another shape, what is no number, an infinity, a row without any
-    value, or a value that the kind of its feature excludes. Without features every number is allowed.
+    value but context, or a value that the kind of its feature excludes. Without features every number is allowed.
     """
-    samples = _finite_samples(X, n_features)
-    for column, feature in enumerate(features or ()):
-        if feature.kind != "gaussian":
-            _check_kind(samples[:, column], column, feature)
+    samples = _finite(X, n_features)
+    scored = [feature.role == "value" for feature in features or ()]
+    values, known = (samples, "feature") if all(scored) else (samples[:, scored], "feature that is no context")
+    if (empty := np.isnan(values).all(1)).any():
+        raise InvalidObservation("X", "nothing but NaN", f"known in at least one {known}", row=int(empty.argmax()))
+    _check_kinds(samples, features or ())
     return samples
 
 
-def _check_kind(values: FloatArray, column: int, feature: Feature) -> None:
+def checked_contexts(contexts: Any, features: Sequence[Feature]) -> FloatArray:
+    """Copy contexts into a float64 matrix (n, c), one column for each of these features, NaN where one is not known.
+
+    Raises InvalidObservation, as checked_samples does, but for rows in which nothing is known.
+    """
+    values = _finite(contexts, len(features), "contexts")
+    _check_kinds(values, features, "contexts")
+    return values
+
+
+def _check_kinds(samples: FloatArray, features: Sequence[Feature], field: str = "X") -> None:
+    for column, feature in enumerate(features):
+        if feature.kind != "gaussian":
+            _check_kind(samples[:, column], column, feature, field)
+
+
+def _check_kind(values: FloatArray, column: int, feature: Feature, field: str) -> None:
     """Raise InvalidObservation for the first of the values (n,) that the kind of their feature excludes."""
     outside = ~(KINDS[feature.kind].inside(values) | np.isnan(values))
     if outside.any():
         row = int(outside.argmax())
         limit = f"{KINDS[feature.kind].limit}, since {feature.name!r} is {feature.kind}"
-        raise InvalidObservation("X", float(values[row]), limit, row=row, column=column)
+        raise InvalidObservation(field, float(values[row]), limit, row=row, column=column)
 
 
-def _finite_samples(X: Any, n_features: int) -> FloatArray:
-    samples = _numbers(X)
-    if samples.ndim != 2 or samples.shape[1] != n_features:
-        raise InvalidObservation("X", samples.shape, f"of shape (n, {n_features})")
-    if np.isfinite(samples).all():
-        return samples
+def _finite(X: Any, width: int, field: str = "X") -> FloatArray:
+    samples = _numbers(X, field)
+    if samples.ndim != 2 or samples.shape[1] != width:
+        raise InvalidObservation(field, samples.shape, f"of shape (n, {width})")
     if (infinite := np.isinf(samples)).any():
         row, column = (int(k) for k in np.argwhere(infinite)[0])
         value = float(samples[row, column])
-        raise InvalidObservation("X", value, "finite, or NaN if missing", row=row, column=column)
-    if (empty := np.isnan(samples).all(1)).any():
-        raise InvalidObservation("X", "nothing but NaN", "known in at least one feature", row=int(empty.argmax()))
+        raise InvalidObservation(field, value, "finite, or NaN if missing", row=row, column=column)
     return samples
 
 
-def checked_times(times: Any, n: int, *, needed: bool) -> FloatArray:
+def checked_times(times: Any, n: int, *, needed: bool, may_be_nan: bool = False) -> FloatArray:
     """Give timestamps of n samples in seconds, (n,); NaN if there are none and none are needed.
 
-    Raises InvalidObservation if they are needed and missing, not n numbers, not finite, or beyond LATEST.
+    Raises InvalidObservation if they are needed and missing, not n numbers, not finite, or beyond LATEST; some of them
+    may be NaN if may_be_nan.
     """
     if times is None and not needed:
         return np.full(n, np.nan)
     seconds = np.asarray(times)
     if seconds.dtype.kind not in "iuf" or seconds.shape != (n,):
         raise InvalidObservation("times", times, f"{n} numbers, one a sample")
-    if not np.isfinite(seconds).all() or (np.abs(seconds) > LATEST).any():
-        row = int((~np.isfinite(seconds) | (np.abs(seconds) > LATEST)).argmax())
+    outside = ~(np.abs(seconds) <= LATEST)
+    if may_be_nan:
+        outside &= ~np.isnan(seconds)
+    if outside.any():
+        row = int(outside.argmax())
         raise InvalidObservation(
             "times", float(seconds[row]), f"a number of seconds from -{LATEST:g} to {LATEST:g}", row=row
         )
     return seconds.astype(np.float64)
 
 
-def _numbers(X: Any) -> FloatArray:
+def checked_levels(levels: Any) -> FloatArray:
+    """Give levels of quantiles, (q,). Raises InvalidObservation if there is none, or one is not above 0 and below 1."""
+    chosen = np.asarray(levels)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iuf" or not len(chosen) or not ((chosen > 0) & (chosen < 1)).all():
+        raise InvalidObservation("levels", levels, "a list of numbers above 0 and below 1")
+    return chosen.astype(np.float64)
+
+
+def _numbers(X: Any, field: str) -> FloatArray:
     try:
         given = np.asarray(X)
         # strings, booleans, dates and complex numbers would be converted without a word
@@ -80,7 +106,7 @@ def _numbers(X: Any) -> FloatArray:
         with np.errstate(over="ignore"):  # a long double of 1e400
             return np.array(given, dtype=np.float64, order="C", ndmin=2)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidObservation("X", X, "a matrix of numbers") from error
+        raise InvalidObservation(field, X, "a matrix of numbers") from error
 
 
 def _is_number(value: object) -> bool:

@@ -102,17 +102,21 @@ def everyday(
     as_json: AsJson = False,
 ) -> None:
     """Run everyday situations in raw units: recall, false alarms, storms, delay and cost, beside simple peers."""
+    from bench.everyday.paired import paired_table, run_paired
     from bench.everyday.run import run, table_of
-    from bench.everyday.situation import SITUATIONS
+    from bench.everyday.situation import CONTEXTS, SITUATIONS
 
-    if unknown := [name for name in only or () if name not in SITUATIONS]:
-        raise fail(f"no situation is called {unknown[0]!r}; there are: {', '.join(SITUATIONS)}", MISUSED)
-    chosen = range(first_seed, first_seed + seeds)
-    results = list(run(only or SITUATIONS, chosen, peers=peers, jobs=jobs))
+    known = {**SITUATIONS, **CONTEXTS}
+    if unknown := [name for name in only or () if name not in known]:
+        raise fail(f"no situation is called {unknown[0]!r}; there are: {', '.join(known)}", MISUSED)
+    chosen, names = range(first_seed, first_seed + seeds), only or known
+    results = list(run([n for n in names if n in SITUATIONS], chosen, peers=peers, jobs=jobs))
+    pairs = list(run_paired([n for n in names if n in CONTEXTS], chosen, jobs=jobs))
+    tables = [table(found) for table, found in ((table_of, results), (paired_table, pairs)) if found]
     if as_json:
-        print(json.dumps({"results": [result.to_dict() for result in results]}, indent=2))
+        print(json.dumps({"results": [result.to_dict() for result in (*results, *pairs)]}, indent=2))
     else:
-        _show([table_of(results)], as_json)
+        _show(tables, as_json)
 
 
 @bench.command()

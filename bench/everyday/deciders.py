@@ -30,8 +30,8 @@ class Decisions(NamedTuple):
 class Decider(Protocol):
     """Decides sample by sample, learning each after it was decided."""
 
-    def decide(self, X: FloatArray) -> Decisions:
-        """Decide samples (n, m), one after the other; NaN is missing."""
+    def decide(self, X: FloatArray, times: FloatArray) -> Decisions:
+        """Decide samples (n, m) of these times (n,), in seconds, one after the other; NaN is missing."""
 
     def label(self, rows: Any, said: BoolArray) -> None:
         """Learn labels of rows, counted from the first sample."""
@@ -44,8 +44,8 @@ class Itan:
         self.detector = Detector(config)
         self._records: list[Records] = []
 
-    def decide(self, X: FloatArray) -> Decisions:
-        seen = self.detector.observe(X)
+    def decide(self, X: FloatArray, times: FloatArray) -> Decisions:
+        seen = self.detector.observe(X, times)
         self._records += [seen.records[i : i + 1] for i in range(len(X))]
         return Decisions(seen.score, seen.is_anomaly)
 
@@ -64,7 +64,7 @@ class Windowed:
         self._seen = FilledIn()
         self._window: list[FloatArray] = []
 
-    def decide(self, X: FloatArray) -> Decisions:
+    def decide(self, X: FloatArray, times: FloatArray) -> Decisions:
         scores = np.array([self._next(x) for x in self._seen.fill(X)])
         return Decisions(scores, scores > self._threshold)
 
@@ -85,7 +85,7 @@ class Ranked:
         self._model, self._seen = model, FilledIn()
         self._quantile: Any = import_module("river.stats").RollingQuantile(1 - RATE, RECENT)
 
-    def decide(self, X: FloatArray) -> Decisions:
+    def decide(self, X: FloatArray, times: FloatArray) -> Decisions:
         filled = self._seen.fill(X)
         scores, flagged = np.empty(len(X)), np.zeros(len(X), bool)
         for i in range(len(X)):

@@ -75,7 +75,7 @@ def decide(decider: Decider, chosen: Situation, labels: Labels | None) -> Decisi
             decider.label(rows, labels.said[rows])
             given[rows] = True
         block = slice(start, start + BLOCK)
-        score[block], flagged[block] = decider.decide(chosen.X[block])
+        score[block], flagged[block] = decider.decide(chosen.X[block], chosen.clock[block])
     return Decisions(score, flagged)
 
 

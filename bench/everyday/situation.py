@@ -11,6 +11,9 @@ from core.arrays import BoolArray, FloatArray
 
 ROWS: Final = 3000
 NEVER: Final = np.iinfo(np.int64).max
+QUARTER: Final = 900.0
+MONDAY: Final = 1_736_121_600.0
+"""Midnight of 2025-01-06, UTC."""
 SHARE, DELAY = 0.2, 200
 """This share of the rows gets a label, this many rows later."""
 
@@ -36,16 +39,28 @@ def some_rows(rng: np.random.Generator, anomalous: BoolArray, wrong: float = 0.0
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Samples X (n, m) in raw units, NaN = missing, and their truth (n,); labels: the rule for who gives them when."""
+    """Samples X (n, m) in raw units, NaN = missing, and their truth (n,); labels: the rule for who gives them when.
+
+    times (n,) are timestamps in seconds, a quarter of an hour apart if not given. context is what the config says of
+    the stream's context, if it is told.
+    """
 
     X: FloatArray
     anomalous: BoolArray
     labels: LabelRule = some_rows
     config: dict[str, Any] = field(default_factory=dict)
+    times: FloatArray | None = None
+    context: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def clock(self) -> FloatArray:
+        """Timestamps in seconds, (n,)."""
+        return self.times if self.times is not None else MONDAY + QUARTER * np.arange(float(len(self.X)))
 
 
 Generator = Callable[[np.random.Generator], Situation]
 SITUATIONS: Final[dict[str, Generator]] = {}
+CONTEXTS: Final[dict[str, Generator]] = {}
 
 
 def situation(make: Generator) -> Generator:
@@ -54,6 +69,12 @@ def situation(make: Generator) -> Generator:
     if name in SITUATIONS:
         raise ValueError(f"two situations are called {name!r}")
     SITUATIONS[name] = make
+    return make
+
+
+def in_context(make: Generator) -> Generator:
+    """List a generator among those whose streams have a context, which its situations tell."""
+    CONTEXTS[make.__name__.replace("_", " ")] = make
     return make
 
 

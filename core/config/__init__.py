@@ -1,7 +1,7 @@
 """The settings of a detector.
 
 config    DetectorConfig: all of them, validated once and frozen
-values    features and scalings, which are more than a number or a word
+values    features, scalings and calendars, which are more than a number or a word
 profiles  where the fields that are left out come from
 ranges    what each field may hold
 checks    the kinds of range: one of a few words, a number, a name
@@ -10,6 +10,6 @@ schema    all of this as a JSON Schema
 
 from core.config.config import DetectorConfig
 from core.config.ranges import MAX_FEATURES
-from core.config.values import AffineScaling, Feature
+from core.config.values import AffineScaling, Calendar, Feature
 
-__all__ = ["MAX_FEATURES", "AffineScaling", "DetectorConfig", "Feature"]
+__all__ = ["MAX_FEATURES", "AffineScaling", "Calendar", "DetectorConfig", "Feature"]

@@ -13,9 +13,10 @@ from core.config.ranges import (
     PROFILE,
     THRESHOLD_VALUE,
     affine_scaling,
+    calendar,
     feature_list,
 )
-from core.config.values import AffineScaling, Feature
+from core.config.values import AffineScaling, Calendar, Feature
 from core.errors import InvalidConfig
 
 DIAGONAL_ABOVE: Final = 64
@@ -41,6 +42,7 @@ class DetectorConfig:
 
     n_features: int = _FROM_PROFILE
     features: tuple[Feature, ...] | None = None
+    calendar: Calendar | None = None
     profile: str = "default"
     learn_from: str = _FROM_PROFILE
     scaling: str | AffineScaling = _FROM_PROFILE
@@ -74,6 +76,27 @@ class DetectorConfig:
         return ("gaussian",) * self.n_features if self.features is None else tuple(f.kind for f in self.features)
 
     @property
+    def column_kinds(self) -> tuple[str, ...]:
+        """The kind of each column of the model: the features, then what the calendar adds to them."""
+        return self.kinds + ("gaussian",) * (0 if self.calendar is None else self.calendar.n_columns)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the model has, m."""
+        return len(self.column_kinds)
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The columns that are scored: the features of the role value."""
+        features = range(self.n_features)
+        return tuple(features if self.features is None else (i for i in features if self.features[i].role == "value"))
+
+    @property
+    def context(self) -> tuple[int, ...]:
+        """The columns that are known and not scored: features of the role context, and the calendar's."""
+        return tuple(sorted({*range(self.n_columns)} - {*self.values}))
+
+    @property
     def false_alarm_rate(self) -> float:
         """The share of ordinary samples that may be flagged as long as no label says otherwise, eq. (33)."""
         costs = self.cost_false_negative / self.cost_false_positive
@@ -88,6 +111,8 @@ class DetectorConfig:
         """Validate what was given, then fill in the profile."""
         self._settle("profile", PROFILE)
         self._settle_features()
+        if self.calendar is not None:
+            self._settle("calendar", calendar)
         for field, value in self._defaults().items():
             if getattr(self, field) is None:
                 object.__setattr__(self, field, value)
@@ -96,6 +121,7 @@ class DetectorConfig:
         self._settle_scaling()
         self._settle_threshold()
         self._settle_half_life()
+        self._settle_calendar()
         self._settle_growth()
         if self.incident_close_seconds is not None:
             self._settle("incident_close_seconds", CLOSE_SECONDS)
@@ -114,6 +140,14 @@ class DetectorConfig:
         for i, kind in enumerate(self.kinds):
             if self.profile == "paper" and kind != "gaussian":
                 raise InvalidConfig(f"features[{i}].kind", kind, "'gaussian' under the profile 'paper'")
+        self._settle_roles()
+
+    def _settle_roles(self) -> None:
+        if not self.values:
+            raise InvalidConfig("features", "nothing but context", "at least one feature of the role 'value'")
+        for i, feature in enumerate(self.features or ()):
+            if self.profile == "paper" and feature.role != "value":
+                raise InvalidConfig(f"features[{i}].role", feature.role, "'value' under the profile 'paper'")
 
     def _defaults(self) -> dict[str, Any]:
         family = "gaussian_diagonal" if self.n_features > DIAGONAL_ABOVE and self.profile == "default" else "gaussian"
@@ -149,6 +183,18 @@ class DetectorConfig:
         if self.half_life_samples is not None and self.half_life_seconds is not None:
             raise InvalidConfig("half_life_seconds", self.half_life_seconds, "left out beside half_life_samples")
 
+    def _settle_calendar(self) -> None:
+        """A period that is forgotten before it returns tells nothing."""
+        if self.calendar is None:
+            return
+        if self.profile == "paper":
+            raise InvalidConfig("calendar", asdict(self.calendar), "left out under the profile 'paper'")
+        most = self.half_life_seconds
+        for i, seconds in enumerate(self.calendar.seconds):
+            if most is not None and seconds > most:
+                period = self.calendar.periods[i]
+                raise InvalidConfig(f"calendar.periods[{i}]", period, f"at most half_life_seconds, {most:g} seconds")
+
     def _settle_growth(self) -> None:
         """The paper's tree may cut a node again and has no candidates to weigh."""
         if self.profile == "paper":
@@ -176,6 +222,8 @@ class DetectorConfig:
         plain["threshold_range"] = list(self.threshold_range)
         if self.features is not None:
             plain["features"] = [asdict(f) for f in self.features]
+        if self.calendar is not None:
+            plain["calendar"] = {"periods": list(self.calendar.periods), "timezone": self.calendar.timezone}
         if isinstance(self.scaling, AffineScaling):
             plain["scaling"] = {k: list(v) for k, v in asdict(self.scaling).items()}
         return plain

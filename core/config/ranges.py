@@ -2,20 +2,26 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 
 from core.config.checks import Flag, Name, Number, OneOf, Whole
 from core.config.profiles import PROFILES
-from core.config.values import AffineScaling, Feature
+from core.config.values import SECONDS, AffineScaling, Calendar, Feature
 from core.errors import InvalidConfig
 from core.kinds import KINDS
 
 MAX_FEATURES: Final = 256
 MAX_NAME_LENGTH: Final = 128
+MAX_PERIODS: Final = 8
 
 N_FEATURES: Final = Whole(1, MAX_FEATURES)
 NAME: Final = Name(MAX_NAME_LENGTH)
 KIND: Final = OneOf(*KINDS)
+ROLE: Final = OneOf("value", "context")
+PERIOD: Final = Number(1e-3, 1e12)
+NAMED_PERIOD: Final = OneOf(*SECONDS)
 LOCATION: Final = Number(-1e300, 1e300)
 SCALE: Final = Number(1e-150, 1e150)
 DENSITY: Final = Number(0.0, 1e6, above=True)
@@ -75,10 +81,45 @@ def feature_list(field: str, value: Any) -> tuple[Feature, ...]:
 def _feature(field: str, value: Any) -> Feature:
     if isinstance(value, Feature):
         value = asdict(value)
-    if not isinstance(value, Mapping) or "name" not in value or not set(value) <= {"name", "kind"}:
-        raise InvalidConfig(field, value, "an object with name and, if wanted, kind")
+    if not isinstance(value, Mapping) or "name" not in value or not set(value) <= {"name", "kind", "role"}:
+        raise InvalidConfig(field, value, "an object with name and, if wanted, kind and role")
     kind = KIND(f"{field}.kind", value.get("kind", "gaussian"))
-    return Feature(NAME(f"{field}.name", value["name"]), kind)
+    role = ROLE(f"{field}.role", value.get("role", "value"))
+    return Feature(NAME(f"{field}.name", value["name"]), kind, role)
+
+
+def calendar(field: str, value: Any) -> Calendar:
+    """Read a calendar. Raises InvalidConfig for repeated, too many or no periods, and for an unknown zone."""
+    if isinstance(value, Calendar):
+        value = asdict(value)
+    if not isinstance(value, Mapping) or "periods" not in value or not set(value) <= {"periods", "timezone"}:
+        raise InvalidConfig(field, value, "an object with periods and, if wanted, timezone")
+    given = value["periods"]
+    if not isinstance(given, list | tuple) or not 1 <= len(given) <= MAX_PERIODS:
+        raise InvalidConfig(f"{field}.periods", given, f"a list of 1 to {MAX_PERIODS} periods")
+    periods = tuple(_period(f"{field}.periods[{i}]", period) for i, period in enumerate(given))
+    for i, period in enumerate(periods):
+        if period in periods[:i]:
+            raise InvalidConfig(f"{field}.periods[{i}]", period, "different from the periods before it")
+    return Calendar(periods, _timezone(f"{field}.timezone", value.get("timezone", "UTC")))
+
+
+def _period(field: str, value: Any) -> str | float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InvalidConfig(field, value, "'day', 'week' or a number of seconds")
+    return NAMED_PERIOD(field, value) if isinstance(value, str) else PERIOD(field, value)
+
+
+def _timezone(field: str, value: Any) -> str:
+    if not isinstance(value, str) or value not in timezones():
+        raise InvalidConfig(field, value, "a time zone of the IANA database, such as 'Europe/Berlin'")
+    return value
+
+
+@cache
+def timezones() -> frozenset[str]:
+    """The names of all time zones that the package tzdata has."""
+    return frozenset(files("tzdata").joinpath("zones").read_text("utf-8").split())
 
 
 CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {

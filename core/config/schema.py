@@ -14,16 +14,24 @@ from core.config.ranges import (
     KIND,
     LOCATION,
     MAX_FEATURES,
+    MAX_PERIODS,
     N_FEATURES,
     NAME,
+    NAMED_PERIOD,
+    PERIOD,
     PROFILE,
+    ROLE,
     SCALE,
     THRESHOLD_VALUE,
 )
 
 FEATURE_SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
-    "properties": {"name": NAME.schema, "kind": KIND.schema | {"default": "gaussian"}},
+    "properties": {
+        "name": NAME.schema,
+        "kind": KIND.schema | {"default": "gaussian"},
+        "role": ROLE.schema | {"default": "value", "description": "context is known and not scored"},
+    },
     "required": ["name"],
     "additionalProperties": False,
 }
@@ -35,6 +43,22 @@ AFFINE_SCHEMA: Final[dict[str, Any]] = {
         "scale": {"type": "array", "items": SCALE.schema},
     },
     "required": ["location", "scale"],
+    "additionalProperties": False,
+}
+CALENDAR_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "periods that a stream may follow; day and week by the clock of the time zone, seconds by UTC",
+    "properties": {
+        "periods": {
+            "type": "array",
+            "items": {"anyOf": [NAMED_PERIOD.schema, PERIOD.schema]},
+            "minItems": 1,
+            "maxItems": MAX_PERIODS,
+            "uniqueItems": True,
+        },
+        "timezone": {"type": "string", "default": "UTC", "description": "a name of the IANA database"},
+    },
+    "required": ["periods"],
     "additionalProperties": False,
 }
 SCHEMAS: Final[dict[str, dict[str, Any]]] = {
@@ -51,7 +75,8 @@ SCHEMAS: Final[dict[str, dict[str, Any]]] = {
 IS_FIXED: Final[dict[str, Any]] = {"properties": {"threshold": {"const": "fixed"}}, "required": ["threshold"]}
 TEXTS: Final = {
     "n_features": "number of features; optional if features is given",
-    "features": "names and kinds of the features; default: features without names, all gaussian",
+    "features": "names, kinds and roles of the features; default: features without names, all gaussian values",
+    "calendar": "periods that are context: a value is judged by what is usual at its time; needs timestamps",
     "profile": "gives the values of fields that are left out; paper follows the paper to the letter, all gaussian",
     "learn_from": "which samples are learned",
     "scaling": "auto: from the samples, first those of the warm-up",
@@ -82,15 +107,20 @@ TEXTS: Final = {
 }
 
 
-def config_schema(feature: dict[str, Any] = FEATURE_SCHEMA, affine: dict[str, Any] = AFFINE_SCHEMA) -> dict[str, Any]:
+def config_schema(
+    feature: dict[str, Any] = FEATURE_SCHEMA,
+    affine: dict[str, Any] = AFFINE_SCHEMA,
+    calendar: dict[str, Any] = CALENDAR_SCHEMA,
+) -> dict[str, Any]:
     """Write the JSON Schema of a config: every field with type, range, default and meaning.
 
     A field without a default of its own may be null. A document with named schemas passes references to those of a
-    feature and of a scaling.
+    feature, of a scaling and of a calendar.
     """
     schemas = SCHEMAS | {
         "features": {"type": "array", "items": feature, "minItems": 1, "maxItems": MAX_FEATURES},
         "scaling": {"anyOf": [{"type": "string", "enum": ["auto", "none"]}, affine]},
+        "calendar": calendar,
     }
     return {
         "type": "object",

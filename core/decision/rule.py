@@ -67,9 +67,9 @@ class DecisionRule:
         self.ordinary = OrdinaryScores()
         self.incidents = Incidents(config)
         self._n_seen, self._newest, self._stale = 0, 0, False
-        self._settling, self._stillness = Settling(), Stillness(config.n_features)
+        self._settling, self._stillness = Settling(), Stillness(len(config.values))
         self._recent = RecentScores() if config.drift_relative else None
-        self._n_features = config.n_features
+        self._n_values = len(config.values)
         self.base = 0.0
         self._in_user_units = config.threshold == "fixed" and not config.drift_relative
 
@@ -99,7 +99,7 @@ class DecisionRule:
         return 0 if self.incidents.is_dismissed else self.incidents.id
 
     def warm_up(self, seq: int, X: FloatArray, scores: FloatArray) -> None:
-        """Take note of samples (n, m) of the warm-up and of the scores (n,) that they would have had."""
+        """Take note of values (n, m) of the warm-up and of the scores (n,) that they would have had."""
         self._stillness.allow(self._stillness.lasting(X), np.ones(len(X), bool))
         for i, score in enumerate(scores.tolist()):
             level = self._next_level(score)
@@ -108,7 +108,7 @@ class DecisionRule:
                 self._count(finite(score - level))
 
     def decide(self, seq: int, X: FloatArray, scores: FloatArray, times: FloatArray) -> Decisions:
-        """Decide samples (n, m), the first one number seq, one after the other."""
+        """Decide samples of these values (n, m), the first one number seq, one after the other."""
         if self.incidents.is_dismissed:
             self._dismiss()
         decided = Decisions.blank(len(scores))
@@ -242,7 +242,7 @@ class DecisionRule:
         self.ordinary.check(arrays)
         self.incidents.check(arrays, next_seq)
         self._settling.check(arrays)
-        self._stillness.check(arrays, self._n_features)
+        self._stillness.check(arrays, self._n_values)
         take(arrays, "level_base", np.float64, (1,))
         if self._recent is not None:
             oldest = int(take(arrays, "level_oldest", np.int64, (1,))[0])

@@ -5,7 +5,7 @@ known when it is scored. At the end of the round all its samples are learned at 
 number of learned samples alone, never on how a caller cuts its batches. A round of one sample is the paper's Alg. 2.
 """
 
-from math import sqrt
+from math import isnan, sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from core.arrays import FloatArray
 from core.config import DetectorConfig
+from core.density.context import of_context, of_whole
 from core.density.imputation import impute
 from core.density.round import Batch, Round, check_pending, learned_as
 from core.density.spread import RecentSpread
@@ -38,7 +39,7 @@ the model, and can be subtracted again. Chosen by hand; section 10 of docs/metho
 
 
 class DensityModel:
-    """A density over scaled samples Z (n, m); NaN stands for a missing feature.
+    """A density over scaled samples Z (n, m): of the values given the context. NaN stands for a missing feature.
 
     Deviations from the paper, under the default profile: rounds, samples drawn in by eq. (18), forgetting, and weights
     that mistrust rare nodes, eq. (34). followed turns true when the spread of some feature has followed the samples.
@@ -54,9 +55,10 @@ class DensityModel:
             if config.profile == "paper"
             else EvidenceGrowth(config, self.nodes, self.forgetting)
         )
-        self._reach = sqrt(config.n_features) + REACH if config.profile != "paper" else None
+        self._reach = sqrt(config.n_columns) + REACH if config.profile != "paper" else None
         self._spread = RecentSpread(config.kinds) if config.follows_spread else None
         self.followed = False
+        self._is_context = np.isin(np.arange(config.n_columns), config.context)
         self._round = Round()
         self._log_weights: FloatArray | None = None
 
@@ -120,8 +122,18 @@ class DensityModel:
         return self.n_learned + self._round.n + 1
 
     def log_density(self, Z: FloatArray) -> FloatArray:
-        """The log density (n,) of samples (n, m), in nats of the scaled space. Pure."""
-        return self.log_p(impute(Z, self.densities, self.mixture)[0])
+        """The log density (n,) of samples (n, m), given their context, in nats of the scaled space. Pure."""
+        return self._log_p_given(Z, impute(Z, self.densities, self.mixture)[0])
+
+    def _log_p_given(self, Z: FloatArray, log_density: FloatArray) -> FloatArray:
+        """The log density (n,) of samples (n, m) given their context, eq. (37), from those of the nodes (n, N)."""
+        if not self.nodes.context.size:
+            return self.log_p(log_density)
+        C, densities = Z[:, self.nodes.context], self.nodes.of_context
+        if not isnan(np.vdot(C, C)):
+            return self.log_p(log_density) - self.log_p(densities.log_density(C))
+        whole = of_whole(Z, log_density, self.densities, self._is_context)
+        return self.log_p(whole) - self.log_p(of_context(C, densities, self.tree.n_nodes))
 
     def evaluate(self, Z: FloatArray, time: FloatArray) -> Batch:
         """Score samples (n, m) with timestamps (n,) by the frozen model, and say how it would learn them. Pure."""
@@ -129,7 +141,8 @@ class DensityModel:
         learned = filled if self._reach is None else self.densities.drawn_in(filled, log_density, self._reach)
         if filled is not Z:
             self._bound(spread)
-        return Batch(Z, log_density, time, learned, spread, self.growth.sides(learned))
+        log_p = self._log_p_given(Z, log_density)
+        return Batch(Z, log_density, log_p, time, learned, spread, self.growth.sides(learned))
 
     def learn(self, batch: Batch) -> None:
         """Add samples to the round, no more than there is room for; learn the round when it is full."""
@@ -148,7 +161,7 @@ class DensityModel:
         self.mixture.learn(shares)
         before, self.n_learned = self.n_learned, self.n_learned + len(batch.Z)
         self._count(self._learned(batch, before))
-        if self._spread is not None and self._spread.add(batch.Z, before):
+        if self._spread is not None and self._spread.add(batch.Z[:, : self.config.n_features], before):
             self._follow_recent(self._spread)
         self.growth.grow(before, self.n_learned)
         self._log_weights = None
@@ -225,7 +238,7 @@ class DensityModel:
         arrays = {"progress": np.array([self.n_learned]), "clock": np.array([self.forgetting.state()])}
         if self._spread is not None:
             arrays |= self._spread.state()
-        return arrays | self._round.state(self.config.n_features) | self.nodes.state() | self.growth.state()
+        return arrays | self._round.state(self.config.n_columns) | self.nodes.state() | self.growth.state()
 
     def check(self, arrays: Arrays) -> None:
         """Raise InvalidSnapshot if no history could have produced this state. Changes nothing."""
@@ -234,7 +247,7 @@ class DensityModel:
         self.growth.check(arrays, times_cut, n_learned)
         if not 0 <= n_learned < 2**53 or len(times_cut) > self.config.max_nodes:
             raise InvalidSnapshot("its progress is not that of a model")
-        check_pending(arrays, self.config.n_features, self._round_size(n_learned))
+        check_pending(arrays, self.config.n_columns, self._round_size(n_learned))
         self.check_times(arrays["pending_time"])
         if self._spread is not None:
             self._spread.check(arrays)

@@ -18,13 +18,14 @@ _LEARNED_AS: Final = ("pending_learned", "pending_spread")
 class Batch:
     """n samples Z (n, m), what the frozen model says of them, and how they will be learned.
 
-    log_density (n, N) is that of each node. time (n,) are timestamps, NaN without one. learned (n, m) is what enters
-    the statistics: Z itself if nothing is altered. spread (n, m) is the variance of filled values, and left (n, N) or
-    (n, 0) is that of LearnedSample.
+    log_density (n, N) is that of each node, log_p (n,) that of the mixture, given the context. time (n,) are
+    timestamps, NaN without one. learned (n, m) is what enters the statistics: Z itself if nothing is altered. spread
+    (n, m) is the variance of filled values, and left (n, N) or (n, 0) is that of LearnedSample.
     """
 
     Z: FloatArray
     log_density: FloatArray
+    log_p: FloatArray
     time: FloatArray
     learned: FloatArray
     spread: FloatArray
@@ -47,7 +48,7 @@ class Batch:
 
     def columns(self) -> tuple[NDArray[Any], ...]:
         """All arrays, in the order of the constructor."""
-        return self.Z, self.log_density, self.time, self.learned, self.spread, self.left
+        return self.Z, self.log_density, self.log_p, self.time, self.learned, self.spread, self.left
 
 
 class Round:

@@ -20,7 +20,7 @@ def feedback(state: DetectorState, records: Records, labels: Sequence[bool | Non
     """Learn labels, one a record, one after the other, as Detector.feedback says."""
     new = checked_labels(labels, records.seq, state.first_seq, state.next_seq)
     before, open_before = state.next_threshold, state.incident
-    told = records.widened(state.density.growth.most_sides)
+    told = records.widened(state.density.growth.most_sides, state.config.n_columns)
     outcomes, retracted = [], np.zeros(len(told), bool)
     latest: dict[int, int] = {}
     for i, label in enumerate(new):

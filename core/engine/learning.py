@@ -14,12 +14,12 @@ from core.records.layout import LEARNED, NOT_LEARNED, RETRACTED
 
 def evaluate(state: DetectorState, X: FloatArray, time: FloatArray) -> Batch:
     """Scale samples (n, m) with timestamps (n,), score them by each node, and say how they would be learned. Pure."""
-    return state.density.evaluate(state.scaling.apply(X), time)
+    return state.density.evaluate(state.columns(X, time), time)
 
 
 def surprise(state: DetectorState, batch: Batch) -> FloatArray:
-    """-log p (n,) of evaluated samples, in the user's units."""
-    return state.scaling.score(batch.Z, state.density.log_p(batch.log_density))
+    """-log p (n,) of evaluated samples, given their context, in the user's units."""
+    return state.scaling.score(batch.Z, batch.log_p)
 
 
 def learn(state: DetectorState, batch: Batch, records: Records) -> None:
@@ -72,4 +72,4 @@ def remember(state: DetectorState, record: Records) -> None:
 def _learned(state: DetectorState, record: Records) -> LearnedSample:
     """How the sample of a record was learned."""
     moment = state.density.moments(record.rows["ordinal"].astype(float), record.time)
-    return record.learned_sample(state.scaling.apply(record.x)[0], float(moment[0]))
+    return record.learned_sample(state.columns(record.x, record.time)[0], float(moment[0]))

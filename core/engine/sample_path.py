@@ -14,7 +14,7 @@ from core.arrays import FloatArray
 from core.decision.rule import Decisions
 from core.density.round import Batch
 from core.engine.learning import evaluate, learn, remember, surprise
-from core.engine.scales import scaled, settle, wake
+from core.engine.scales import own_scalings, settle, wake
 from core.engine.state import DetectorState
 from core.records import Records
 from core.results import Observation
@@ -30,8 +30,7 @@ OBSERVED: Final = ("seq", "score", "threshold", "severity", "is_anomaly", "ready
 
 def observe(state: DetectorState, X: Any, times: Any, *, explain: bool) -> Observation:
     """Score, decide and learn samples X (n, m) one after the other, as Detector.observe says."""
-    X = checked_samples(X, state.config.n_features, state.config.features)
-    time = checked_times(times, len(X), needed=state.config.half_life_seconds is not None)
+    X, time = _checked(state, X, times)
     explained = [Explanation.empty(state.config.n_features)] if explain else None
     records = Records.joined(list(_parts(state, X, time, explained)), state.config.n_features)
     columns = {name: records.rows[name].copy() for name in OBSERVED}
@@ -39,23 +38,28 @@ def observe(state: DetectorState, X: Any, times: Any, *, explain: bool) -> Obser
     return Observation(**columns, samples_needed=state.samples_needed, records=records, explanation=explanation)
 
 
-def score(state: DetectorState, X: Any) -> FloatArray:
+def score(state: DetectorState, X: Any, times: Any) -> FloatArray:
     """Score samples X (n, m), as Detector.score says; nothing is learned."""
-    X = checked_samples(X, state.config.n_features, state.config.features)
-    return np.concatenate([np.zeros(0), *(_scores(state, *part) for part in _segments(state, X))])
+    return np.concatenate([np.zeros(0), *(_scores(state, *part) for part in _segments(state, X, times))])
 
 
-def log_density(state: DetectorState, X: Any) -> FloatArray:
+def log_density(state: DetectorState, X: Any, times: Any) -> FloatArray:
     """Give the log density of samples X (n, m), as Detector.log_density says; nothing is learned."""
-    X = checked_samples(X, state.config.n_features, state.config.features)
-    return np.concatenate([np.zeros(0), *(-_surprise(state, *part) for part in _segments(state, X))])
+    return np.concatenate([np.zeros(0), *(-_surprise(state, *part) for part in _segments(state, X, times))])
 
 
-def explain(state: DetectorState, X: Any) -> Explanation:
+def explain(state: DetectorState, X: Any, times: Any) -> Explanation:
     """Explain the scores of samples X (n, m), as Detector.explain says; nothing is learned."""
-    X = checked_samples(X, state.config.n_features, state.config.features)
-    parts = [_explanation(state, batch, _scores(state, batch, own)) for batch, own in _segments(state, X)]
+    parts = [_explanation(state, batch, _scores(state, batch, own)) for batch, own in _segments(state, X, times)]
     return Explanation.concatenate([Explanation.empty(state.config.n_features), *parts])
+
+
+def _checked(state: DetectorState, X: Any, times: Any, *, learned: bool = True) -> tuple[FloatArray, FloatArray]:
+    """Check samples (n, m) and timestamps (n,): a half-life needs all those that are learned, a calendar not all."""
+    config = state.config
+    X = checked_samples(X, config.n_features, config.features)
+    fades, has_calendar = learned and config.half_life_seconds is not None, config.calendar is not None
+    return X, checked_times(times, len(X), needed=fades or has_calendar, may_be_nan=has_calendar and not fades)
 
 
 def _parts(
@@ -77,12 +81,12 @@ def _parts(
 def _pass(state: DetectorState, X: FloatArray, time: FloatArray, explained: list[Explanation] | None) -> Records:
     """Score, decide, explain if asked to, and learn samples (n, m), no more than the round has room for."""
     batch = evaluate(state, X, time)
-    score, decided = _decide(state, batch, X)
+    score, decided = _decide(state, batch, X[:, [*state.config.values]])
     flagged = decided.is_anomaly
     state.costs.count(flagged)
     if explained is not None and flagged.any():
         explained.append(_explanation(state, batch.rows(flagged), score[flagged]))
-    n_nodes, altered = batch.left.shape[1], batch.any_altered
+    n_nodes, altered = batch.left.shape[1], batch.learned.shape[1] if batch.any_altered else 0
     records = Records.of(state.next_seq, X, time, n_nodes=n_nodes, altered=altered)
     records.note_decided(score, decided)
     learn(state, batch, records)
@@ -91,7 +95,7 @@ def _pass(state: DetectorState, X: FloatArray, time: FloatArray, explained: list
 
 
 def _decide(state: DetectorState, batch: Batch, X: FloatArray) -> tuple[FloatArray, Decisions]:
-    """Score and decide samples (n, m), in parts for each of which what labels add is fixed."""
+    """Score and decide samples of these values, in parts for each of which what labels add is fixed."""
     plain = surprise(state, batch)
     scores, decided = np.empty(len(X)), []
     start = 0
@@ -118,17 +122,18 @@ def _warm_up(state: DetectorState, X: FloatArray, time: FloatArray) -> Records:
 
 def _end_warmup(state: DetectorState) -> None:
     """Set the scaling; then score and learn each sample as if it came now, with scores for the decision rule alone."""
-    warm = state.warmup.widened(state.density.growth.most_sides)
-    state.start(estimated(warm.x, state.config.kinds))
-    if state.config.follows_spread:
-        state.unscaled.begin(coordinates(warm.x, state.config.kinds), state.scaling.location)
+    config = state.config
+    warm = state.warmup.widened(state.density.growth.most_sides, config.n_columns)
+    state.start(estimated(warm.x, config.kinds, config.values))
+    if config.follows_spread:
+        state.unscaled.begin(coordinates(warm.x, config.kinds), state.scaling.location)
     state.density.nodes.expect(*typical(state.scaling.apply(warm.x)))
     settle(state)
     for i in range(len(warm)):
         record = warm[i]
         batch = evaluate(state, record.x, record.time)
-        plain = surprise(state, batch)
-        state.rule.warm_up(int(record.seq[0]), record.x, state.resemblance.raised(batch.learned, plain))
+        plain, values = surprise(state, batch), record.x[:, [*config.values]]
+        state.rule.warm_up(int(record.seq[0]), values, state.resemblance.raised(batch.learned, plain))
         state.resemblance.note(batch.learned, plain - state.rule.base)
         learn(state, batch, record)
         if record.label[0] != 0:
@@ -136,19 +141,20 @@ def _end_warmup(state: DetectorState) -> None:
     state.warmup = warm.compact()
 
 
-def _segments(state: DetectorState, X: FloatArray) -> Iterator[tuple[Batch, dict[int, Scaling]]]:
+def _segments(state: DetectorState, X: Any, times: Any) -> Iterator[tuple[Batch, dict[int, Scaling]]]:
     """Evaluate samples (n, m) that are not learned, a segment at a time; some rows have a scaling of their own."""
+    X, time = _checked(state, X, times, learned=False)
     for start in range(0, len(X), SEGMENT_ROWS):
-        Z, own = scaled(state, X[start : start + SEGMENT_ROWS])
-        yield state.density.evaluate(Z, np.full(len(Z), np.nan)), own
+        part = slice(start, start + SEGMENT_ROWS)
+        own = own_scalings(state, X[part])
+        yield state.density.evaluate(state.columns(X[part], time[part], own), time[part]), own
 
 
 def _surprise(state: DetectorState, batch: Batch, own: dict[int, Scaling]) -> FloatArray:
     """-log p (n,) of samples that are not learned, some of which have a scaling of their own."""
     plain = surprise(state, batch)
     for row, scaling in own.items():
-        one = batch.rows(slice(row, row + 1))
-        plain[row] = scaling.score(one.Z, state.density.log_p(one.log_density))[0]
+        plain[row] = scaling.score(batch.Z[row : row + 1], batch.log_p[row : row + 1])[0]
     return plain
 
 

@@ -14,15 +14,14 @@ RESCORED: Final = 256
 """Newest learned samples whose scores the ordinary ones begin again with when a spread has changed. Chosen by hand."""
 
 
-def scaled(state: DetectorState, X: FloatArray) -> tuple[FloatArray, dict[int, Scaling]]:
-    """Samples (n, m) in the scaled space, each as if it came next; by row, the scalings of those that it changes."""
-    Z, own = state.scaling.apply(X), {}
+def own_scalings(state: DetectorState, X: FloatArray) -> dict[int, Scaling]:
+    """The scalings, by row, of those samples (n, m) that would change it if they came next."""
+    own = {}
     if state.unscaled.any:
         U = coordinates(X, state.config.kinds)
         for row in np.flatnonzero(state.unscaled.wakes(U, state.scaling.location)).tolist():
             own[row] = state.unscaled.woken(state.scaling, U[row])
-            Z[row] = own[row].apply(X[row])
-    return Z, own
+    return own
 
 
 def wake(state: DetectorState, X: FloatArray) -> int:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from core.arrays import FloatArray
 from core.bounds import check_bounds
+from core.calendar import calendar_columns
 from core.config import DetectorConfig
 from core.decision.rule import DecisionRule
 from core.density.model import DensityModel
@@ -42,7 +43,7 @@ class DetectorState:
     def __init__(self, config: DetectorConfig, *, first_seq: int = 1) -> None:
         self.config = config
         self.first_seq = self.next_seq = first_seq
-        self.warmup = Records.empty(0, config.n_features, 0, altered=False)
+        self.warmup = Records.empty(0, config.n_features, 0)
         self.unscaled = Unscaled(config.kinds, config.expected_anomaly_rate)
         self.density = DensityModel(config)
         self.resemblance = Resemblance(config)
@@ -80,6 +81,18 @@ class DetectorState:
     def samples_needed(self) -> int:
         """Samples that the warm-up still needs; 0 once ready."""
         return 0 if self.ready else self.config.warmup - len(self.warmup)
+
+    def columns(self, X: FloatArray, time: FloatArray, own: dict[int, Scaling] | None = None) -> FloatArray:
+        """Give the columns of the model (n, columns), scaled, for samples (n, m) with timestamps (n,), NaN for none.
+
+        own has the scalings, by row, of those samples that have one of their own.
+        """
+        Z = self.scaling.apply(X)
+        for row, scaling in (own or {}).items():
+            Z[row] = scaling.apply(X[row])
+        if self.config.calendar is None:
+            return Z
+        return np.concatenate([Z, calendar_columns(self.config.calendar, time)], 1)
 
     @property
     def scaling(self) -> Scaling:
@@ -177,7 +190,8 @@ class DetectorState:
         self.warmup.check()
         n, m = self.warmup.x.shape
         n_seen, wanted = self.next_seq - self.first_seq, self.config.warmup
-        if m != self.config.n_features or n != min(n_seen, wanted) or ready != (n == wanted):
+        fits = m == self.config.n_features and self.warmup.rows["learned"].shape[1] in (0, self.config.n_columns)
+        if not fits or n != min(n_seen, wanted) or ready != (n == wanted):
             raise InvalidSnapshot("its warm-up does not fit its config")
         try:
             checked_samples(self.warmup.x, m, self.config.features)
@@ -188,9 +202,8 @@ class DetectorState:
     def load(self, arrays: Arrays) -> None:
         """Go on from arrays that check has passed."""
         if "location" in arrays:
-            self.start(
-                Scaling(arrays["location"], arrays["scale"], self.config.kinds), float(arrays["scale_volume"][0])
-            )
+            scaling = Scaling(arrays["location"], arrays["scale"], self.config.kinds, self.config.values)
+            self.start(scaling, float(arrays["scale_volume"][0]))
             self.rule.load(arrays, self.first_seq, self.next_seq)
             self.unscaled.load(arrays)
         self.density.load(arrays)

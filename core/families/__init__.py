@@ -27,4 +27,5 @@ __all__ = ["DiagonalGaussian", "Family", "Gaussian", "Layout", "Product", "famil
 def family_of(config: DetectorConfig) -> Family:
     """The family that a config names: the Gaussian, or where there are features of other kinds a product with it."""
     block = DiagonalGaussian if config.family == "gaussian_diagonal" else Gaussian
-    return block(config.n_features) if set(config.kinds) <= set(BLOCK_KINDS) else Product(block, config.kinds)
+    kinds = config.column_kinds
+    return block(len(kinds)) if set(kinds) <= set(BLOCK_KINDS) else Product(block, kinds)

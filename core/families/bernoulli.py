@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaln, expit, logit, xlogy
 
-from core.arrays import FloatArray
+from core.arrays import FloatArray, IntArray
 from core.families.factor import LEAST, Factor, Predictive
 
 
@@ -76,6 +76,13 @@ class BernoulliPredictive(Predictive):
 
     def spread(self) -> FloatArray:
         return self._share * (1 - self._share)
+
+    def cdf(self, x: FloatArray, nodes: IntArray) -> FloatArray:
+        at = x[:, None]
+        return np.where(at < 0, 0.0, np.where(at < 1, 1 - self._share[nodes], 1.0))
+
+    def bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
+        return np.zeros(len(self._share)), np.ones(len(self._share))
 
     def describe(self, node: int, unit: float) -> dict[str, Any]:
         return {"probability": float(self._share[node])}

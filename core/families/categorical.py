@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
-from core.arrays import FloatArray
+from core.arrays import FloatArray, IntArray
 from core.families.factor import LEAST, Factor, Predictive
 from core.kinds import KINDS, LEVELS
 
@@ -90,6 +90,14 @@ class CategoricalPredictive(Predictive):
         mean = (self._shares * _COORDINATES).sum(1)
         spread: FloatArray = (self._shares * (_COORDINATES - mean[:, None]) ** 2).sum(1)
         return spread
+
+    def cdf(self, x: FloatArray, nodes: IntArray) -> FloatArray:
+        """In the order of the codes, which says nothing unless they have one."""
+        up_to = np.minimum(np.floor(x), LEVELS - 1).astype(np.int64)[:, None]
+        return np.where(up_to < 0, 0.0, self._shares.cumsum(1)[nodes, np.maximum(up_to, 0)])
+
+    def bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
+        return np.zeros(len(self._shares)), np.full(len(self._shares), LEVELS - 1.0)
 
     def describe(self, node: int, unit: float) -> dict[str, Any]:
         shares = self._shares[node]

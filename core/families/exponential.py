@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import gammaln
 
-from core.arrays import FloatArray
+from core.arrays import FloatArray, IntArray
 from core.families.factor import LARGEST, LEAST, MOST_COUNT, Factor, Predictive
 from core.kinds import KINDS
 
@@ -89,6 +89,14 @@ class Lomax(Predictive):
         """By the delta method: u = 4 x^(1/4), x of deviation t."""
         spread: FloatArray = np.sqrt(self._mean_time)
         return spread
+
+    def cdf(self, x: FloatArray, nodes: IntArray) -> FloatArray:
+        log_rest: FloatArray = -self._shape[nodes] * np.log1p(np.maximum(x, 0.0)[:, None] / self._scale[nodes])
+        return -np.expm1(log_rest)
+
+    def bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
+        quantile = self._scale * np.expm1(-np.log1p(-level) / self._shape)
+        return quantile, quantile
 
     def describe(self, node: int, unit: float) -> dict[str, Any]:
         return {"mean": float(self._mean_time[node]) * unit}

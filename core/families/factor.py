@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from core.arrays import FloatArray
+from core.arrays import FloatArray, IntArray
 from core.families.base import ExponentialFamily
 
 MOST_COUNT: Final = 30.0
@@ -41,6 +41,14 @@ class Predictive(ABC):
     @abstractmethod
     def spread(self) -> FloatArray:
         """The variances (N,) of the coordinate, approximately."""
+
+    @abstractmethod
+    def cdf(self, x: FloatArray, nodes: IntArray) -> FloatArray:
+        """The chances (p, k), by each of these nodes (p, k), of values up to x (p,), in the units of the kind."""
+
+    @abstractmethod
+    def bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Values (N,), in the units of the kind, between which the quantiles of this level, 0 to 1, lie."""
 
     @abstractmethod
     def describe(self, node: int, unit: float) -> dict[str, Any]:

@@ -7,9 +7,9 @@ evidence and taken at the moment map for the predictive, which is then a beta pr
 from typing import Any, Final
 
 import numpy as np
-from scipy.special import betaln, gammaln, polygamma, psi
+from scipy.special import betainc, betaincinv, betaln, expit, gammaln, logit, polygamma, psi
 
-from core.arrays import FloatArray
+from core.arrays import FloatArray, IntArray
 from core.families.factor import LARGEST, LEAST, MOST_COUNT, Factor, Predictive
 from core.kinds import KINDS
 
@@ -22,6 +22,8 @@ LEAST_GAP: Final = 5e-5
 hand."""
 NEWTON_STEPS: Final = 5
 """From Minka's start. Chosen by hand."""
+LEAST_VALUE: Final = 1e-290
+"""The least quantile, in units of the scale: with a shape of 1e-3 most would be 0."""
 _STEPS: Final = np.linspace(-10.0, 10.0, 81)
 """Points of the trapezium rule, in widths of the integrand around its peak. Chosen by hand."""
 
@@ -127,6 +129,15 @@ class BetaPrime(Predictive):
     def spread(self) -> FloatArray:
         spread: FloatArray = polygamma(1, self._shape) + polygamma(1, self._tail)
         return spread
+
+    def cdf(self, x: FloatArray, nodes: IntArray) -> FloatArray:
+        share = expit(np.log(x)[:, None] - self._log_scale[nodes])
+        return np.asarray(betainc(self._shape[nodes], self._tail[nodes], share), np.float64)
+
+    def bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
+        share = np.clip(betaincinv(self._shape, self._tail, level), LEAST_VALUE, 1 - 1e-16)
+        quantile = np.exp(self._log_scale + logit(share))
+        return quantile, quantile
 
     def describe(self, node: int, unit: float) -> dict[str, Any]:
         return {"shape": float(self._shape[node]), "mean": float(self._mean[node]) * unit}

@@ -81,11 +81,18 @@ class Layout:
             after[:, span] = factor.posterior(count, columns, expected[:, span])[1]
         return after
 
-    def log_evidence(self, count: FloatArray, mean: FloatArray, expected: FloatArray) -> FloatArray:
-        """Log marginal likelihoods (k,) of these groups' factors, eq. (17), without what no grouping changes."""
+    def log_evidence(
+        self, count: FloatArray, mean: FloatArray, expected: FloatArray, only: IntArray | None = None
+    ) -> FloatArray:
+        """Log marginal likelihoods (k,) of these groups' factors, eq. (17), without what no grouping changes.
+
+        only are the features whose factors count, all if not given.
+        """
         total = np.zeros(len(count))
-        for factor, span, columns in zip(self.factors, self.spans, self._after_block(mean), strict=True):
-            total += factor.log_evidence(count, columns, expected[:, span])
+        after_block = self._after_block(mean)
+        for feature, factor, span, columns in zip(self.apart, self.factors, self.spans, after_block, strict=True):
+            if only is None or feature in only:
+                total += factor.log_evidence(count, columns, expected[:, span])
         return total
 
     def _after_block(self, rows: FloatArray) -> list[FloatArray]:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from scipy.special import gammaln
 
-from core.arrays import FloatArray
+from core.arrays import FloatArray, IntArray
 from core.families.cholesky import factor
 from core.families.statistics import outer
 
@@ -22,9 +22,13 @@ OWN_COUNT: Final = 1.0
 
 @dataclass(slots=True)
 class Choice:
-    """The best priors of k groups: log marginal likelihoods (k,), scales (k, m, m) or (k, m), and strengths (k,)."""
+    """The best priors of k groups: log marginal likelihoods (k,), scales (k, m, m) or (k, m), and strengths (k,).
+
+    of_context (k,) are those of the context alone, under the same priors.
+    """
 
     log_evidence: FloatArray
+    of_context: FloatArray
     scale: FloatArray
     strength: FloatArray
 
@@ -43,23 +47,41 @@ class Expectation:
 
 
 def choose_prior(
-    count: FloatArray, scatter: FloatArray, expected: Expectation, floor: FloatArray, mean_count: FloatArray
+    count: FloatArray,
+    scatter: FloatArray,
+    expected: Expectation,
+    floor: FloatArray,
+    mean_count: FloatArray,
+    context: IntArray,
 ) -> Choice:
-    """The scale and strength of the highest evidence, eq. (19), for each of k groups of samples.
+    """The scale and strength of the highest evidence, eq. (19), for each of k groups of samples, given their context.
 
     count (k,); scatter about the prior mean, (k, m, m) or (k, m); mean_count (k,), the pseudo-samples of the prior
-    mean. A scale has the group's own variances, shrunk to the expected ones and at least floor (m,), either without
-    correlations or with the expected ones.
+    mean; context (c,), the columns that are context. A scale has the group's own variances, shrunk to the expected ones
+    and at least floor (m,), either without correlations or with the expected ones.
     """
     scales = _scales(count, scatter, expected, floor)
     kinds, k = len(scales), len(count)
     n, squares, weight = (np.concatenate([array] * kinds) for array in (count, scatter, mean_count))
-    values = log_evidence(n, squares, np.concatenate(scales), STRENGTHS, weight)
-    values = values.reshape(kinds, k, -1).transpose(1, 0, 2)
-    best = values.reshape(k, -1).argmax(1)
+
+    def tried(of: FloatArray, scale: FloatArray) -> FloatArray:
+        values = log_evidence(n, of, scale, STRENGTHS, weight)
+        return values.reshape(kinds, k, -1).transpose(1, 0, 2)
+
+    whole = tried(squares, np.concatenate(scales))
+    if context.size:
+        given = tried(sub_block(squares, context), sub_block(np.concatenate(scales), context))
+    else:
+        given = np.zeros_like(whole)
+    best = (whole - given).reshape(k, -1).argmax(1)
     kind, strength = np.divmod(best, len(STRENGTHS))
-    groups = np.arange(k)
-    return Choice(values[groups, kind, strength], np.stack(scales, 1)[groups, kind], STRENGTHS[strength])
+    at = np.arange(k), kind, strength
+    return Choice(whole[at], given[at], np.stack(scales, 1)[at[:2]], STRENGTHS[strength])
+
+
+def sub_block(matrices: FloatArray, columns: IntArray) -> FloatArray:
+    """The rows and columns (c,) of matrices (k, m, m), or those of diagonals (k, m)."""
+    return matrices[:, columns] if matrices.ndim == 2 else matrices[:, columns][:, :, columns]
 
 
 def log_evidence(
@@ -84,7 +106,7 @@ def log_evidence(
 
 
 def _scales(count: FloatArray, scatter: FloatArray, expected: Expectation, floor: FloatArray) -> list[FloatArray]:
-    variance = _own_scale(count, scatter, expected.variance, floor)
+    variance = own_scale(count, scatter, expected.variance, floor)
     if expected.correlation is None:
         return [variance]
     plain = variance[:, :, None] * np.eye(variance.shape[1])
@@ -94,7 +116,8 @@ def _scales(count: FloatArray, scatter: FloatArray, expected: Expectation, floor
     return [plain, (1 - credit) * plain + credit * correlated]
 
 
-def _own_scale(count: FloatArray, scatter: FloatArray, expected: FloatArray, floor: FloatArray) -> FloatArray:
+def own_scale(count: FloatArray, scatter: FloatArray, expected: FloatArray, floor: FloatArray) -> FloatArray:
+    """The variances (k, m) that groups have themselves, shrunk to the expected ones, and at least floor (m,)."""
     own = scatter if scatter.ndim == 2 else np.einsum("kii->ki", scatter)
     variance: FloatArray = (OWN_COUNT * expected + own) / (OWN_COUNT + count)[:, None] + floor
     # what is left of 1e24 less 1e24 for a side of small values may be far below zero
@@ -127,7 +150,7 @@ def quick_evidence(
     cuts, not to decide on one.
     """
     m, a = scatter.shape[1], strengths
-    variance = _own_scale(count, scatter, expected, floor)
+    variance = own_scale(count, scatter, expected, floor)
     if scatter.ndim == 2:
         total = np.log(a[:, None] + (scatter / variance)[:, None, :]).sum(2)
         nu, gammas = a, m * _log_gamma_growth(a, count, 1)

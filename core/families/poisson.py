@@ -4,9 +4,9 @@ from math import log, pi
 from typing import Any, Final
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import betainc, gammaln
 
-from core.arrays import FloatArray
+from core.arrays import FloatArray, IntArray
 from core.families.factor import LEAST, MOST_COUNT, Factor, Predictive
 from core.kinds import KINDS
 
@@ -115,6 +115,16 @@ class NegativeBinomial(Predictive):
         """By the delta method; u = 2 sqrt(x)."""
         spread: FloatArray = self.variance() / np.maximum(self._rate, 0.25)
         return spread
+
+    def cdf(self, x: FloatArray, nodes: IntArray) -> FloatArray:
+        up_to, count = np.floor(x)[:, None], self._count[nodes]
+        chance = betainc(self._successes[nodes], np.maximum(up_to, 0.0) + 1.0, count / (count + 1.0))
+        return np.where(up_to < 0, 0.0, chance)
+
+    def bounds(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """By Cantelli's inequality."""
+        deviation, odds = np.sqrt(self.variance()), np.sqrt(level / (1 - level))
+        return np.maximum(self._rate - deviation / odds, 0.0), self._rate + deviation * odds
 
     def describe(self, node: int, unit: float) -> dict[str, Any]:
         return {"rate": float(self._rate[node])}

@@ -128,6 +128,10 @@ class ProductNodes(NodeDensities):
             for factor, (feature, one) in zip(self._layout.factors, self._factors(), strict=True)
         ]
 
+    def predictive(self, feature: int) -> Predictive:
+        """The nodes' predictives of a feature that has a factor."""
+        return dict(self._factors())[feature]
+
     @property
     def _n_nodes(self) -> int:
         return len(self.predictives[0].center() if self._inner is None else self._inner.moments()[0])

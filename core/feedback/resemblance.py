@@ -28,14 +28,15 @@ class Resemblance:
     """Adds to the score of a sample what labels say of samples like it, eq. (36). The paper has nothing of the kind.
 
     The density stays what it is; a score is -log p and what is added here. Normals are the labelled ones, filled up to
-    CAPACITY with samples of late. What is added to a sample rests on the samples and labels before it alone.
+    CAPACITY with samples of late. Context counts as values do: what is like a known anomaly in another context is not
+    known to be one. What is added to a sample rests on the samples and labels before it alone.
 
     active says whether the config wants it.
     """
 
     def __init__(self, config: DetectorConfig) -> None:
         self.active = config.corrects_scores
-        self._labelled, self._background = LabelledSamples(config.n_features), Background(config.n_features)
+        self._labelled, self._background = LabelledSamples(config.n_columns), Background(config.n_columns)
         self._found: tuple[Settled, KernelRatio | None, float] | None = None
 
     def room(self, n: int) -> int:

@@ -9,7 +9,7 @@ from core.arrays import BoolArray, FloatArray, IntArray, grown, packed, packed_w
 from core.config import DetectorConfig
 from core.errors import InvalidSnapshot
 from core.families import Layout, family_of
-from core.families.base import Prior
+from core.families.base import NodeDensities, Prior
 from core.families.posterior import posterior
 from core.families.statistics import Moments, Statistics
 from core.mixture import mixture_of
@@ -31,28 +31,38 @@ class Nodes:
     """N nodes; node 0 is the root. Densities stand still until refresh.
 
     spread (m,) is the usual size of each feature's differences in the scaled space, which measures least variances, and
-    most_spread (m,) what it was at first. coarse (m,) tells where, beside other features, most values are equal; spread
-    is that of the others.
+    most_spread (m,) what it was at first. coarse (m,) tells where, beside other values, most are equal; spread is that
+    of the others. context (c,) are the columns that are not scored, block_context their places in the block.
     """
 
     def __init__(self, config: DetectorConfig) -> None:
-        self.layout = layout = Layout(config.kinds)
+        self.layout = layout = Layout(config.column_kinds)
         b = len(layout.block)
         family = family_of(config)
         predictive = config.profile != "paper"
-        self.tree = SubspaceTree(config.n_features)
+        self.tree = SubspaceTree(config.n_columns)
         self.mixture = mixture_of(config, self.tree)
         self.statistics = Statistics(1, b, diagonal=family.diagonal, n_apart=layout.n_apart)
         unit = np.ones((1, b)) if family.diagonal else np.eye(b)[None]
         count, mean = np.full(1, config.prior_count), np.concatenate([np.zeros(b), layout.start()])[None]
         self.prior = Prior(count, mean, count.copy(), unit, np.zeros(b))
-        self.spread, self.coarse = np.ones(config.n_features), np.zeros(config.n_features, bool)
-        self.most_spread = np.ones(config.n_features)
+        self.spread, self.coarse = np.ones(config.n_columns), np.zeros(config.n_columns, bool)
+        self.most_spread = np.ones(config.n_columns)
         self._has_floor = predictive
         self.densities = family.nodes(predictive=predictive)
         self._stale, self._current = np.ones(1, bool), False
+        self.context, self._n_values = np.array(config.context, np.int64), len(config.values)
+        self.block_context = np.flatnonzero(np.isin(layout.block, self.context))
+        self._of_context: NodeDensities | None = None
         self._set_floor()
         self.refresh()
+
+    @property
+    def of_context(self) -> NodeDensities:
+        """The densities of the context alone, by the columns context (c,), as of the last refresh."""
+        if self._of_context is None:
+            self._of_context = self.densities.marginal(self.context.tolist())
+        return self._of_context
 
     def count(self, held: BoolArray, groups: Moments) -> None:
         """Count g groups of samples in the nodes held (g, N) that hold them."""
@@ -111,15 +121,16 @@ class Nodes:
         statistics, b = self.statistics, len(self.layout.block)
         return self.layout.posterior(statistics.count[nodes], statistics.mean[nodes], self.prior.mean[nodes, b:])
 
-    def evidence_apart(self, leaves: IntArray, parts: list[Moments]) -> FloatArray:
+    def evidence_apart(self, leaves: IntArray, parts: list[Moments], only: IntArray | None = None) -> FloatArray:
         """Log marginal likelihoods (3 k,) of the factors, in nats: of k whole leaves, then their left and right sides.
 
-        A leaf expects what its prior says; its sides expect what the leaf has learned.
+        A leaf expects what its prior says; its sides expect what the leaf has learned. only are the features whose
+        factors count, all if not given.
         """
         count, mean = np.concatenate([p.count for p in parts]), np.concatenate([p.mean for p in parts])
         learned = self.known_apart(leaves)
         expected = np.concatenate([self.prior.mean[leaves, len(self.layout.block) :], learned, learned])
-        return self.layout.log_evidence(count, mean, expected)
+        return self.layout.log_evidence(count, mean, expected, only)
 
     def extent(self, X: FloatArray, covariance: FloatArray) -> FloatArray:
         """The covariance of a leaf's samples (n, m) over all features, (m, m) or (m,), given that of its block.
@@ -157,7 +168,7 @@ class Nodes:
         before = self.spread.copy(), self.coarse.copy()
         for feature, (spread, coarse) in told.items():
             self.spread[feature] = self.most_spread[feature] = min(max(spread, SPREADS[0]), SPREADS[1])
-            self.coarse[feature] = coarse and len(self.spread) > 1
+            self.coarse[feature] = coarse and self._n_values > 1
         self._set_floor()
         return not (np.array_equal(before[0], self.spread) and np.array_equal(before[1], self.coarse))
 
@@ -180,7 +191,7 @@ class Nodes:
     def refresh(self) -> None:
         """Estimate the densities of marked nodes anew."""
         if not self._current:
-            self._current = True
+            self._current, self._of_context = True, None
             self.densities.update(self.statistics, self.prior, np.flatnonzero(self._stale))
             self._stale[:] = False
 

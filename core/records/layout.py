@@ -32,8 +32,8 @@ def row_type(n_features: int, side_bytes: int, altered: int) -> np.dtype[Any]:
 
     ordinary says whether the sample counts as ordinary. level is the level that the decision rule measured the score
     from. ordinal counts it among the learned samples. left has one bit a node, for trees that grow by 2-means. learned
-    and spread (n_features wide, or 0) hold what entered the statistics if that is not the scaled sample itself;
-    otherwise learned is NaN.
+    and spread (as wide as the model has columns, or 0) hold what entered the statistics if that is not the scaled
+    sample itself; otherwise learned is NaN.
     """
     return np.dtype(
         [

@@ -108,11 +108,15 @@ class Records:
         return column
 
     @staticmethod
-    def concatenate(parts: "list[Records]", n_nodes: int = 0) -> "Records":
-        """Join Records of one stream, of which there is at least one, with room for the sides of n_nodes nodes."""
+    def concatenate(parts: "list[Records]", n_nodes: int = 0, altered: int = 0) -> "Records":
+        """Join Records of one stream, of which there is at least one, with room for the sides of n_nodes nodes.
+
+        altered is the number of columns of altered samples that there must be room for, too.
+        """
         m = parts[0].x.shape[1]
         width = max(-(-n_nodes // 8), *(p.rows["left"].shape[1] for p in parts), 0)
-        together = Records.empty(sum(map(len, parts)), m, 8 * width, altered=True)
+        altered = max(altered, *(p.rows["learned"].shape[1] for p in parts), 0)
+        together = Records.empty(sum(map(len, parts)), m, 8 * width, altered=altered)
         start = 0
         for part in parts:
             copy_rows(part.rows, together.rows[start : start + len(part)])
@@ -124,33 +128,32 @@ class Records:
         """Join parts of one stream, or none; the result is no wider than it need be."""
         if len(parts) == 1:
             return parts[0]
-        return cls.concatenate([cls.empty(0, n_features, 0, altered=False), *parts]).compact()
+        return cls.concatenate([cls.empty(0, n_features, 0), *parts]).compact()
 
     @classmethod
-    def empty(cls, n: int, n_features: int, n_nodes: int, *, altered: bool) -> "Records":
-        """Make n blank records, with room for the sides of n_nodes nodes, and for altered samples if altered."""
-        blank = blank_row(row_type(n_features, -(-n_nodes // 8), n_features if altered else 0))
+    def empty(cls, n: int, n_features: int, n_nodes: int, *, altered: int = 0) -> "Records":
+        """Make n blank records, with room for the sides of n_nodes nodes, and altered columns of altered samples."""
+        blank = blank_row(row_type(n_features, -(-n_nodes // 8), altered))
         return cls(blank.repeat(n))
 
     @classmethod
-    def of(cls, seq: int, X: FloatArray, time: FloatArray, *, n_nodes: int = 0, altered: bool = False) -> "Records":
+    def of(cls, seq: int, X: FloatArray, time: FloatArray, *, n_nodes: int = 0, altered: int = 0) -> "Records":
         """Make records of new samples (n, m) and timestamps (n,), numbered from seq on, without scores yet."""
         records = cls.empty(len(X), X.shape[1], n_nodes, altered=altered)
         rows = records.rows
         rows["seq"], rows["x"], rows["time"] = np.arange(seq, seq + len(X)), X, time
         return records
 
-    def widened(self, n_nodes: int) -> "Records":
-        """Copy them, with room for the sides of n_nodes nodes and for altered samples; compact undoes it."""
-        return Records.concatenate([self], n_nodes)
+    def widened(self, n_nodes: int, altered: int) -> "Records":
+        """Copy them, with room for the sides of n_nodes nodes, and altered columns of altered samples."""
+        return Records.concatenate([self], n_nodes, altered)
 
     def compact(self) -> "Records":
         """Copy them, no wider than they need be."""
         used = np.flatnonzero(self.rows["left"].any(0))
         width = int(used[-1]) + 1 if used.size else 0
-        m = self.rows["x"].shape[1]
-        altered = 0 if np.isnan(self.rows["learned"]).all() else m
-        rows = np.zeros(len(self), row_type(m, width, altered))
+        altered = 0 if np.isnan(self.rows["learned"]).all() else self.rows["learned"].shape[1]
+        rows = np.zeros(len(self), row_type(self.rows["x"].shape[1], width, altered))
         for name in rows.dtype.names or ():
             wide = self.rows[name]
             rows[name] = wide if wide.ndim == 1 else wide[:, : rows[name].shape[1]]
@@ -199,7 +202,8 @@ class Records:
 
     def put(self, i: int, record: "Records") -> None:
         """Overwrite record i by a single record, which may be narrower."""
-        copy_rows(record.widened(8 * self.rows["left"].shape[1]).rows, self.rows[i : i + 1])
+        n_nodes, altered = 8 * self.rows["left"].shape[1], self.rows["learned"].shape[1]
+        copy_rows(record.widened(n_nodes, altered).rows, self.rows[i : i + 1])
 
     def replaced(self, i: int, record: "Records") -> "Records":
         """Copy them, with record i replaced by a single record."""
@@ -208,7 +212,7 @@ class Records:
     def learned_sample(self, scaled: FloatArray, moment: float) -> LearnedSample:
         """How the sample of a single record was learned.
 
-        scaled (m,) is its x in the space of the model, moment its time on the clock of forgetting.
+        scaled (m,) are its columns in the space of the model, moment its time on the clock of forgetting.
         """
         row = self.rows[0]
         left = np.unpackbits(row["left"], bitorder="little").astype(bool)

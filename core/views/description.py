@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from core.arrays import FloatArray
+from core.config import DetectorConfig
 from core.density.model import DensityModel
 from core.families.product import ProductNodes
 from core.mixture.log_sum import log_sum_exp
@@ -22,17 +23,23 @@ def describe(model: DensityModel, scaling: Scaling | None) -> dict[str, Any]:
 
     For features of other kinds than gaussian, means, covariances and hyperplanes are those of their coordinates
     (core.kinds), and each node lists the parameters of its factors. A node with degrees_of_freedom is a Student t, and
-    its covariance is the scale matrix; without, it is a Gaussian.
+    its covariance is the scale matrix; without, it is a Gaussian. What a calendar adds is left out, but for the part
+    calendar of a hyperplane's normal.
     """
-    summary: dict[str, Any] = {"n_learned": model.n_learned, "scaling": None, "nodes": [], "hyperplanes": []}
+    summary: dict[str, Any] = {"n_learned": model.n_learned, "roles": _roles(model.config)}
+    summary |= {"scaling": None, "nodes": [], "hyperplanes": []}
     if scaling is not None:
         summary["scaling"] = {
             "location": scaling.location.tolist(),
-            "scale": (scaling.scale * model.nodes.spread).tolist(),
+            "scale": (scaling.scale * model.nodes.spread[: len(scaling.scale)]).tolist(),
         }
         summary["nodes"] = _nodes(model, scaling)
         summary["hyperplanes"] = _hyperplanes(model, scaling)
     return summary
+
+
+def _roles(config: DetectorConfig) -> list[str]:
+    return ["value" if feature in config.values else "context" for feature in range(config.n_features)]
 
 
 class DensityGrid:
@@ -69,7 +76,9 @@ class DensityGrid:
 
 
 def _nodes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
+    m = model.config.n_features
     mean, covariance = model.densities.moments()
+    mean, covariance = mean[:, :m], covariance[:, :m, :m]
     with np.errstate(over="ignore"):
         mean = finite(mean * scaling.scale + scaling.location)
         covariance = finite(covariance * scaling.scale[:, None] * scaling.scale)
@@ -96,10 +105,13 @@ def _nodes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
 
 
 def _hyperplanes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
-    """Each hyperplane with normal and offset in the user's units: left where normal . x >= offset."""
-    tree = model.tree
+    """Each hyperplane with normal and offset in the user's units: left where normal . x >= offset.
+
+    With a calendar, calendar . y is added to normal . x, where y are its columns.
+    """
+    tree, m = model.tree, model.config.n_features
     with np.errstate(over="ignore"):
-        normal = finite(tree.normal / scaling.scale)
+        normal = finite(tree.normal[:, :m] / scaling.scale)
         offset = finite(tree.offset + finite(normal * scaling.location).sum(1))
     return [
         {
@@ -109,6 +121,7 @@ def _hyperplanes(model: DensityModel, scaling: Scaling) -> list[dict[str, Any]]:
             "left": pair.left,
             "right": pair.right,
         }
+        | ({} if model.config.calendar is None else {"calendar": tree.normal[pair.cut, m:].tolist()})
         for pair in tree.pairs()
     ]
 

@@ -20,9 +20,10 @@ class Explanation:
     the nearest sample that is labelled anomalous, 0 while labels add nothing. The rest of the score is -log p.
 
     contribution (n, m), in nats, is -log p minus -log p with this feature integrated out; NaN for missing ones,
-    which are integrated out of both. Correlated features share what they explain, so contributions need not sum to the
-    score. Both are in units of each feature's spread: in the user's a feature would also count the log of its
-    unit, and bytes would outweigh seconds. With a single feature what is left without it is 0.
+    which are integrated out of both, and for context, which is not scored. Correlated features share what they explain,
+    so contributions need not sum to the score. Both are in units of each feature's spread: in the user's a feature
+    would also count the log of its unit, and bytes would outweigh seconds. With a single feature what is left without
+    it is 0.
 
     expected (n, m) is the mean of each feature given the others, in the user's units; for kinds with a coordinate of
     their own, the value at the mean coordinate. path lists the nodes from the root to the one of highest
@@ -55,18 +56,20 @@ class Explanation:
 def explanation_of(
     model: DensityModel, scaling: Scaling, Z: FloatArray, score: FloatArray, added: FloatArray, nearest: IntArray
 ) -> Explanation:
-    """Explain the scores (n,) of scaled samples Z (n, m), to which labels added so much (n,). Pure.
+    """Explain the scores (n,) of scaled samples Z (n, columns), to which labels added so much (n,). Pure.
 
-    nearest (n,) are the nearest known anomalies, by seq.
+    nearest (n,) are the nearest known anomalies, by seq. Of the columns the first are the features.
     """
-    contribution, expected, node = _by_features(model, Z)
+    contribution, expected, node = _by_columns(model, Z)
     contribution[np.abs(Z) >= LIMIT] = float_info.max
+    contribution[:, model.nodes.context] = np.nan
+    contribution, expected = (of_each[:, : model.config.n_features] for of_each in (contribution, expected))
     values = finite(np.stack([scaling.values(feature, column) for feature, column in enumerate(expected.T)], 1))
     return Explanation(score, contribution, values, [_path(model, i) for i in node.tolist()], added, nearest)
 
 
-def _by_features(model: DensityModel, Z: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Contribution and scaled expected (n, m) of each feature of n samples, and the nearest nodes (n,)."""
+def _by_columns(model: DensityModel, Z: FloatArray) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Contribution and scaled expected (n, m) of each column of n samples, and the nearest nodes (n,)."""
     missing = np.isnan(Z)
     contribution, expected = np.full(Z.shape, np.nan), np.empty(Z.shape)
     nearest = np.zeros(len(Z), np.int64)

@@ -11,8 +11,10 @@ from app.cli import app
 from bench.everyday.deciders import OURS, PEERS, Contender, Decisions
 from bench.everyday.judge import START, judge
 from bench.everyday.labelled import dismissals, flagged_rows, incidents
+from bench.everyday.paired import OF_THE_WEEK, paired_table, run_pair, run_paired
 from bench.everyday.run import decide, due, run, run_one, table_of
-from bench.everyday.situation import DELAY, NEVER, SITUATIONS, Labels, Situation, some_rows, spread
+from bench.everyday.situation import CONTEXTS, DELAY, NEVER, SITUATIONS, Labels, Situation, some_rows, spread
+from core import DetectorConfig
 from core.arrays import BoolArray, FloatArray
 
 NAMES = list(SITUATIONS)
@@ -117,7 +119,7 @@ class Recorder:
         self.seen: list[int] = []
         self.labels: list[tuple[int, int, bool]] = []
 
-    def decide(self, X: FloatArray) -> Decisions:
+    def decide(self, X: FloatArray, times: FloatArray) -> Decisions:
         self.seen += X[:, 0].astype(int).tolist()
         return Decisions(X[:, 0], np.zeros(len(X), bool))
 
@@ -202,3 +204,43 @@ def test_the_command_runs_what_is_asked_for() -> None:
     unknown = CliRunner().invoke(app, ["bench", "everyday", "--only", "sunny"])
     assert unknown.exit_code == 2
     assert "sunny" in unknown.output
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_a_stream_with_a_context_repeats_and_its_context_is_a_config(name: str) -> None:
+    first, again = (CONTEXTS[name](np.random.default_rng([3, 0])) for _ in range(2))
+    assert np.array_equal(first.X, again.X)
+    assert np.array_equal(first.clock, again.clock)
+    assert (np.diff(first.clock) > 0).all()
+    assert 0 < first.anomalous.mean() < 0.1
+    assert DetectorConfig(first.X.shape[1], **(first.config | first.context)).context
+    assert not DetectorConfig(first.X.shape[1], **first.config).context
+    assert CONTEXTS[name].__doc__
+
+
+def test_pairs_run_the_same_stream_with_and_without_its_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hourly(rng: np.random.Generator) -> Situation:
+        hours = np.arange(600) % 24
+        X = 10.0 * np.sin(2 * np.pi * hours[:, None] / 24) + rng.normal(size=(600, 1))
+        rows = np.flatnonzero(np.arange(600) % 70 == 8)[3:]
+        X[rows] = X[rows - 12]
+        times = 3600.0 * np.arange(600)
+        return Situation(X, np.isin(np.arange(600), rows), times=times, context={"calendar": {"periods": ["day"]}})
+
+    monkeypatch.setitem(CONTEXTS, "hourly", hourly)
+    results = list(run_paired(["hourly"], [0, 1]))
+    assert [r.to_dict() for r in results[:5]] == [r.to_dict() for r in run_pair(("hourly", 0))]
+    table = paired_table(results)
+    assert [row["detector"] for row in table.rows] == ["ITAN", "ITAN, in context", "z-score of the week"]
+    plain, told, _ = (float(str(row["AUC"]).split(" / ")[0]) for row in table.rows)
+    assert told > 0.9 > plain
+    assert "in context" in table.to_markdown()
+
+
+def test_the_z_score_of_the_week_knows_the_hour() -> None:
+    rng, times = np.random.default_rng(0), 1.7361216e9 + 900.0 * np.arange(4 * 672)
+    X = (20 * np.cos(2 * np.pi * times / 86400))[:, None] + rng.normal(size=(len(times), 1))
+    X[3 * 672 + 48] = -X[3 * 672 + 48]
+    told = OF_THE_WEEK.make(1, {}).decide(X, times)
+    assert told.flagged[3 * 672 + 48]
+    assert told.flagged[2 * 672 :].mean() < 0.03

@@ -41,6 +41,14 @@ def config_of(rng: np.random.Generator) -> DetectorConfig:
         fields[f"half_life_{half_life}"] = pick(rng, *HALF_LIVES)
     if fields["threshold"] != "ogd" and rng.random() < 0.3:
         fields["scaling"] = "none"
+    if not paper and rng.random() < 0.4:
+        for feature in fields["features"][1:]:
+            feature["role"] = pick(rng, "value", "context")
+        if rng.random() < 0.5:
+            periods = [2.5] if half_life == "seconds" else [2.5, "week", 3600.0][: int(rng.integers(1, 4))]
+            fields["calendar"] = {"periods": periods, "timezone": pick(rng, "UTC", "Asia/Tokyo")}
+            if half_life == "seconds":
+                fields["half_life_seconds"] = max(fields["half_life_seconds"], 3.0)
     return DetectorConfig(**fields)
 
 
@@ -81,6 +89,8 @@ class Life:
         self.now = float(times[-1])
         if self.rng.random() < 0.1:  # late ones
             times = times[::-1] - half_life
+        if self.config.calendar is not None and self.config.half_life_seconds is None:
+            times = np.where(self.rng.random(n) < self.missing, np.nan, times)
         X = self.values(n)
         self.seen += n
 
@@ -104,7 +114,7 @@ class Life:
             X[edge[:, i], i] = rng.choice(allowed, int(edge[:, i].sum()))
         known = X[:, 0].copy()
         X[rng.random((n, m)) < self.missing] = np.nan
-        empty = np.isnan(X).all(1)
+        empty = np.isnan(X[:, [*self.config.values]]).all(1)
         X[empty, 0] = known[empty]
         return X
 

@@ -32,6 +32,19 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
 }
 
+NAMES = ({"name": "a"}, {"name": "b", "role": "context"}, {"name": "c"})
+CONTEXTS: dict[str, dict[str, Any]] = {
+    "context": {"features": NAMES},
+    "calendar": {"calendar": {"periods": ["day", 40.0], "timezone": "Europe/Berlin"}},
+    "context and calendar, diagonal": {
+        "features": NAMES,
+        "calendar": {"periods": [30.0]},
+        "family": "gaussian_diagonal",
+    },
+    "calendar, half-life": {"calendar": {"periods": [25.0]}, "half_life_seconds": 40.0, "learn_from": "decided_normal"},
+}
+"""Three features, some of them context, and calendars."""
+
 
 def detector(n_features: int = 3, **fields: Any) -> Detector:
     return Detector(DetectorConfig(n_features=n_features, **fields))
@@ -45,6 +58,21 @@ def clusters(n: int, m: int = 3, *, seed: int = 0, missing: float = 0.0) -> np.n
     X[rng.random((n, m)) < missing] = np.nan
     X[np.isnan(X).all(1)] = 0.25
     return X
+
+
+def seasonal(seed: int, n: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features that follow the hour and each other, in two habits; some values and times are missing."""
+    rng, times = (
+        np.random.default_rng(seed),
+        1_742_166_000.0 + np.cumsum(np.random.default_rng(seed).exponential(3000, n)),
+    )
+    hour, habit = 2 * np.pi * times / 86_400, rng.random(n) < 0.4
+    X = np.outer(np.sin(hour), np.ones(m)) + 0.3 * rng.normal(size=(n, m))
+    X += rng.normal(size=(n, 1)) * np.where(habit[:, None], -1.0, 1.0) ** np.arange(m) + 4.0 * habit[:, None]
+    anomalous = rng.random(n) < 0.1
+    X[anomalous] = rng.normal(scale=5.0, size=(int(anomalous.sum()), m))
+    X[:, 1:][rng.random((n, m - 1)) < 0.15] = np.nan
+    return X, anomalous, np.where(rng.random(n) < 0.1, np.nan, times)
 
 
 def feed(detector: Detector, X: np.ndarray, cuts: list[int], labels: dict[int, dict[int, bool | None]]) -> np.ndarray:

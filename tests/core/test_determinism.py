@@ -8,10 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import Detector
-from tests.core.samples import VARIANTS, clusters, detector, feed
+from tests.core.samples import CONTEXTS, clusters, detector, feed
+from tests.core.samples import VARIANTS as PLAIN
 
 N = 130
 X = clusters(N, missing=0.05)
+X[np.isnan(X[:, [0, 2]]).all(1), 0] = 0.25  # the second feature may be context, and that alone is no sample
+VARIANTS = PLAIN | CONTEXTS
 LABELS: dict[int, dict[int, bool | None]] = {
     20: {3: True, 7: False, 8: False},  # during the warm-up
     61: {50: True, 51: False, 60: True, 40: False},

@@ -48,7 +48,7 @@ def test_in_some_of_these_lives_labels_add_to_scores():
         model, records = Detector(life.config), []
         for event in life.events():
             event(model, records)
-        active += bool(model.ready and model.state.resemblance.added(np.zeros((1, life.config.n_features)))[0])
+        active += bool(model.ready and model.state.resemblance.added(np.zeros((1, life.config.n_columns)))[0])
     assert active > 1
 
 

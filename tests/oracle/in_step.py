@@ -107,16 +107,16 @@ def close(name: str, prefix: int, shown: object, expected: object) -> None:
 
 def described(oracle: NaiveDetector) -> dict[str, list]:
     """The oracle's model, as Detector.describe shows it: in the user's units."""
-    scale, location, nodes = oracle.scale, oracle.location, oracle.density.nodes
+    scale, location, nodes, m = oracle.scale, oracle.location, oracle.density.nodes, oracle.m
     firsts = nodes[1::2]
-    normals = [child.path[-1][0] / scale for child in firsts]
+    normals = [child.path[-1][0][:m] / scale for child in firsts]
     return {
         "parent": [None if node.parent is None else nodes.index(node.parent) for node in nodes],
         "level": [node.level for node in nodes],
         "count": [oracle.density.total(node.counted) for node in nodes],
         "weight": oracle.density.weights_that_score(),
-        "mean": [node.mean * scale + location for node in nodes],
-        "covariance": [node.covariance * np.outer(scale, scale) for node in nodes],
+        "mean": [node.mean[:m] * scale + location for node in nodes],
+        "covariance": [node.covariance[:m, :m] * np.outer(scale, scale) for node in nodes],
         "normal": normals,
         "offset": [c.path[-1][1] + n @ location for c, n in zip(firsts, normals, strict=True)],
     }

@@ -1,7 +1,9 @@
 """ITAN in plain loops, one sample at a time: the specification of core, as far as section 8 of docs/method.md says."""
 
 from dataclasses import dataclass
-from math import inf, log, nan, nextafter
+from datetime import datetime, timedelta
+from math import cos, floor, inf, isnan, log, nan, nextafter, pi, sin
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -60,11 +62,34 @@ class NaiveDetector:
 
     def begin(self, location: Vector, scale: Vector) -> None:
         self.ready, self.location, self.scale = True, location, scale
-        self.log_volume = sum(log(s) for s in scale)
-        self.rule = self.decision(self.config, self.log_volume, self.threshold_types)
+        self.rule = self.decision(self.config, self.log_volume(), self.threshold_types)
 
-    def scaled(self, x: Vector) -> Vector:
-        return (x - self.location) / self.scale
+    def log_volume(self) -> float:
+        """Of the values: context is not scored."""
+        return sum(log(self.scale[j]) for j in self.config.values)
+
+    def scaled(self, x: Vector, time: float) -> Vector:
+        """What the model sees: the features, scaled, and the calendar."""
+        return np.concatenate([(x - self.location) / self.scale, self.calendar(time)])
+
+    def calendar(self, time: float) -> Vector:
+        """Two circles of radius 2 for each period, once and twice round."""
+        chosen, columns = self.config.calendar, []
+        for period in chosen.periods if chosen else ():
+            share = self.share_of(period, chosen.timezone, time)
+            columns += [2 * f(2 * pi * k * share) for k in (1, 2) for f in (sin, cos)]
+        return np.array(columns)
+
+    def share_of(self, period: str | float, timezone: str, time: float) -> float:
+        """How much of a period has gone: since midnight or Monday by the local clock, or since 1970."""
+        if isnan(time):
+            return nan
+        if not isinstance(period, str):
+            return time % period / period
+        local = datetime.fromtimestamp(floor(time), ZoneInfo(timezone)).replace(tzinfo=None)
+        days = 1 if period == "day" else 7
+        start = datetime.combine(local.date(), datetime.min.time()) - timedelta(local.weekday() if days == 7 else 0)
+        return ((local - start).total_seconds() + time - floor(time)) / (days * 86_400)
 
     def observe(self, x: Vector, time: float = nan) -> Row:
         """Score, decide, and only then learn; during the warm-up only keep."""
@@ -98,9 +123,8 @@ class NaiveDetector:
         """A feature that has never moved gets a unit by its first step; all scores change by its log."""
         for j, feature in enumerate(self.features):
             if feature.wake(float(x[j])):
-                self.rule.base += log(feature.scale) - log(self.scale[j])
+                self.rule.base += (log(feature.scale) - log(self.scale[j])) * (j in self.config.values)
                 self.location[j], self.scale[j] = feature.location, feature.scale
-        self.log_volume = sum(log(s) for s in self.scale)
 
     def settle(self) -> None:
         """Where a spread has changed, the newest samples' scores by today's model are the ordinary ones."""
@@ -116,18 +140,17 @@ class NaiveDetector:
                 self.rule.begin_again(scores)
 
     def score_of(self, sample: Sample) -> float:
-        plain = self.log_volume - self.density.log_score(sample.log_densities)
-        return plain + self.resemblance.added(sample.value)
+        return self.log_volume() - sample.log_p + self.resemblance.added(sample.value)
 
     def pass_by(self, row: Row, *, decide: bool) -> None:
-        sample = self.density.examine(self.scaled(row.x), row.time)
-        score = self.log_volume - self.density.log_score(sample.log_densities)
+        sample = self.density.examine(self.scaled(row.x, row.time), row.time)
+        score, values = self.log_volume() - sample.log_p, row.x[list(self.config.values)]
         raised = score + self.resemblance.added(sample.value)
         if decide:
             row.score, row.ready = raised, True
-            vars(row).update(vars(self.rule.decide(row.seq, row.x, raised, row.time)))
+            vars(row).update(vars(self.rule.decide(row.seq, values, raised, row.time)))
         else:
-            self.rule.warm_up(row.seq, row.x, raised)
+            self.rule.warm_up(row.seq, values, raised)
         if row.ordinary:
             self.resemblance.samples.append((sample.value, score - self.rule.base))
         if self.is_wanted(row):
@@ -180,21 +203,20 @@ class NaiveDetector:
             return row.score, row.level
         if row.score - row.level <= self.rule.ordinary.start:
             return row.score, row.level
-        sample = self.density.examine(self.scaled(row.x), row.time)
-        today = self.log_volume - self.density.log_score(sample.log_densities) + self.resemblance.added(sample.value)
+        today = self.score_of(self.density.examine(self.scaled(row.x, row.time), row.time))
         return min((row.score, row.level), (today, level), key=lambda pair: pair[0] - pair[1])
 
     def move_in_density(self, row: Row) -> None:
         if row.learned is None:
             if self.is_wanted(row):
-                self.learn(row, self.density.examine(self.scaled(row.x), row.time))
+                self.learn(row, self.density.examine(self.scaled(row.x, row.time), row.time))
         elif row.learned.void == self.is_wanted(row):
             (self.density.restore if row.learned.void else self.density.retract)(row.learned)
 
     def remember(self, row: Row, *, withdrawn: bool = False) -> None:
         """Let the scores know a label, by the sample as it was learned, or as it would be learned now."""
         if row.label != 0 or withdrawn:
-            sample = row.learned or self.density.examine(self.scaled(row.x), row.time)
+            sample = row.learned or self.density.examine(self.scaled(row.x, row.time), row.time)
             self.resemblance.label(row.seq, row.label, sample.value)
 
     def costs(self) -> tuple[int, int, int, int, float, float, float | None]:

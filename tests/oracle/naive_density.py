@@ -4,6 +4,7 @@ The specification of the paper profile, and of what the default engine shares wi
 node knows is computed anew, by textbook formulas, from the list of the samples that it counted.
 """
 
+from copy import copy
 from dataclasses import dataclass, field
 from math import ceil, exp, inf, log, nan, pi, sqrt
 
@@ -24,8 +25,9 @@ Matrix = NDArray[np.float64]
 class Sample:
     """A sample as it is learned: its value, the variance of what was imputed, and what the model said of it.
 
-    came is the sample as it came, ordinal its number among the learned, moment its time on the clock of forgetting. A
-    retracted sample stays in the lists but is void, so that it can be restored.
+    came is the sample as it came, ordinal its number among the learned, moment its time on the clock of forgetting, and
+    log_p the log density of its values given its context. A retracted sample stays in the lists but is void, so that it
+    can be restored.
     """
 
     value: Vector
@@ -37,6 +39,7 @@ class Sample:
     sides: dict[int, int] = field(default_factory=dict)
     void: bool = False
     came: Vector | None = None
+    log_p: float = nan
 
 
 class Node:
@@ -68,7 +71,8 @@ class NaiveDensity:
     followed = False
 
     def __init__(self, config: DetectorConfig) -> None:
-        self.config, self.m = config, config.n_features
+        self.config, self.m = config, config.n_columns
+        self.context = np.isin(np.arange(self.m), config.context)
         self.half_life = config.half_life_seconds or config.half_life_samples
         self.now = -inf
         root = Node(None, [], self.m, self.now)
@@ -163,7 +167,7 @@ class NaiveDensity:
 
     def node_log_density(self, node: Node, z: Vector) -> float:
         delta = z - node.mean
-        return self.kernel(node, delta @ node.precision @ delta, node.log_determinant, self.m)
+        return self.kernel(node, delta @ node.precision @ delta, node.log_determinant, len(delta))
 
     def kernel(self, node: Node, squared: float, log_determinant: float, m: int) -> float:
         """log of a Gaussian over m features."""
@@ -178,9 +182,33 @@ class NaiveDensity:
         else:
             log_densities = [self.node_log_density(node, z) for node in self.nodes]
         sample = Sample(self.drawn_in(value), spread, log_densities, time, came=z)
+        sample.log_p = self.log_given(z, log_densities)
         for node in self.nodes:
             sample.sides[id(node)] = self.nearer_side(node, sample.value)
         return sample
+
+    def log_given(self, z: Vector, log_densities: list[float]) -> float:
+        """log p(values | context), eq. (37): of a missing context nothing is expected in either density."""
+        if not self.context.any():
+            return self.log_score(log_densities)
+        gone = self.context & np.isnan(z)
+        known = self.context & ~gone
+        whole = self.log_score([self.of_part(node, z, ~gone) for node in self.nodes])
+        return whole - (self.log_score([self.of_part(node, z, known) for node in self.nodes]) if known.any() else 0.0)
+
+    def of_part(self, node: Node, z: Vector, kept: NDArray[np.bool_]) -> float:
+        """The log density of these features alone; of those that are missing what is expected of them."""
+        part, missing = self.part(node, kept), np.isnan(z[kept])
+        if missing.any():
+            return self.conditional(part, z[kept], missing)[0]
+        return self.node_log_density(part, z[kept])
+
+    def part(self, node: Node, kept: NDArray[np.bool_]) -> Node:
+        """The node over these features alone."""
+        part = copy(node)
+        part.mean, part.covariance = node.mean[kept], node.covariance[np.ix_(kept, kept)]
+        part.precision, part.log_determinant = np.linalg.inv(part.covariance), np.linalg.slogdet(part.covariance)[1]
+        return part
 
     def drawn_in(self, x: Vector) -> Vector:
         return x
@@ -214,8 +242,8 @@ class NaiveDensity:
         mean = node.mean[missing] + s_cross @ np.linalg.solve(s_known, delta)
         covariance = node.covariance[np.ix_(missing, missing)] - s_cross @ np.linalg.solve(s_known, s_cross.T)
         squared = delta @ np.linalg.solve(s_known, delta)
-        log_known = self.kernel(node, squared, np.linalg.slogdet(s_known)[1], self.m - k)
-        variance = np.diag(covariance) * self.stretch(node, squared, self.m - k)
+        log_known = self.kernel(node, squared, np.linalg.slogdet(s_known)[1], len(z) - k)
+        variance = np.diag(covariance) * self.stretch(node, squared, len(z) - k)
         return self.expected(node, squared, k), log_known, mean, variance
 
     def stretch(self, node: Node, squared: float, known: int) -> float:
@@ -224,7 +252,7 @@ class NaiveDensity:
 
     def expected(self, node: Node, squared: float, k: int) -> float:
         """The expected log density of the whole, the k missing features being drawn given the others."""
-        return self.kernel(node, squared + k, node.log_determinant, self.m)
+        return self.kernel(node, squared + k, node.log_determinant, len(node.mean))
 
     # learning, by rounds
 

@@ -7,6 +7,7 @@ plane (Searches).
 """
 
 from collections.abc import Callable
+from copy import copy
 from math import exp, lgamma, log, pi, sqrt
 
 import numpy as np
@@ -16,6 +17,7 @@ from core.config import DetectorConfig
 from core.density.model import REACH
 from core.families.marginal_likelihood import MEAN_COUNT, OWN_COUNT, STRENGTHS
 from core.families.student_nodes import MOST_FREEDOM, MOST_FREEDOM_PER_FEATURE
+from core.growth.evidence.doubt import STRENGTH as DOUBT_STRENGTH
 from core.growth.evidence.gain import MARGIN, PRICE_A_FEATURE
 from core.growth.evidence.growth import CHECK_GROWTH, EXCHANGE, SEARCH_GROWTH, SLOW
 from core.growth.evidence.priors import CHILD_SHAPE
@@ -105,7 +107,7 @@ class NaiveEvidence(NaiveDensity):
     """Set by who runs core beside this."""
 
     def __init__(self, config: DetectorConfig) -> None:
-        self.spreads, self.follows = self.spreads_type(config.n_features), config.scaling == "auto"
+        self.spreads, self.follows = self.spreads_type(config.n_columns, len(config.values)), config.scaling == "auto"
         self.floor = self.spreads.floor(VARIANCE_FLOOR)
         super().__init__(config)
         root = EvidenceNode(None, [], self.m)
@@ -139,7 +141,7 @@ class NaiveEvidence(NaiveDensity):
 
     def node_log_density(self, node: Node, z: Vector) -> float:
         if self.config.family == "gaussian_diagonal":
-            return self.log_product(node, z, np.ones(self.m, bool))
+            return self.log_product(node, z, np.ones(len(z), bool))
         return super().node_log_density(node, z)
 
     def kernel(self, node: Node, squared: float, log_determinant: float, m: int) -> float:
@@ -154,9 +156,9 @@ class NaiveEvidence(NaiveDensity):
         return super().conditional(node, z, missing)
 
     def expected(self, node: Node, squared: float, k: int) -> float:
-        nu, p = node.freedom, self.m - k
-        growth = digamma((nu + self.m) / 2) - digamma((nu + p) / 2)
-        return self.kernel(node, squared, node.log_determinant, self.m) - 0.5 * (nu + self.m) * growth
+        nu, m = node.freedom, len(node.mean)
+        growth = digamma((nu + m) / 2) - digamma((nu + m - k) / 2)
+        return self.kernel(node, squared, node.log_determinant, m) - 0.5 * (nu + m) * growth
 
     def conditional_by_feature(self, node: Node, z: Vector, missing: Vector) -> tuple[float, float, Vector, Vector]:
         """A product of Student t, one a feature: those missing give minus their entropy."""
@@ -274,7 +276,7 @@ class NaiveEvidence(NaiveDensity):
 
     def look_at_spreads(self, samples: list[Sample]) -> None:
         """Let spreads follow the samples."""
-        looks = [self.spreads.learn(sample.came) for sample in samples]
+        looks = [self.spreads.learn(sample.came[: self.config.n_features]) for sample in samples]
         if self.follows and any(looks) and self.spreads.look():
             self.follow()
 
@@ -328,20 +330,28 @@ class NaiveEvidence(NaiveDensity):
             )
             for node in nodes
         ]
-        for node, (_, scale, strength) in zip(nodes, chosen, strict=True):
+        for node, (_, _, scale, strength) in zip(nodes, chosen, strict=True):
             node.scale, node.strength = scale, strength
 
     def best_prior(
         self, n: float, scatter: Matrix, variance: Vector, parent: EvidenceNode | None, mean_count: float
-    ) -> tuple[float, Matrix, float]:
-        """Evidence, scale and strength of the best prior: own variances, without or with the parent's correlations."""
-        scales = self.possible_scales(n, scatter, variance, parent)
-        tried = [
-            (self.log_evidence(n, scatter, scale, a, mean_count), scale, a)
-            for scale in scales
-            for a in STRENGTHS.tolist()
-        ]
-        return max(tried, key=lambda each: each[0])
+    ) -> tuple[float, float, Matrix, float]:
+        """Evidence, the context's, scale and strength of the best prior, given the context: own variances, without or
+        with the parent's correlations.
+        """
+        tried = []
+        for scale in self.possible_scales(n, scatter, variance, parent):
+            for a in STRENGTHS.tolist():
+                whole = self.log_evidence(n, scatter, scale, a, mean_count)
+                tried.append((whole, self.evidence_of_context(n, scatter, scale, a, mean_count), scale, a))
+        return max(tried, key=lambda each: each[0] - each[1])
+
+    def evidence_of_context(self, n: float, S: Matrix, T: Matrix, a: float, k0: float) -> float:
+        """The log marginal likelihood of the context alone, under the same prior."""
+        if not self.context.any():
+            return 0.0
+        c = np.ix_(self.context, self.context)
+        return self.log_evidence(n, S[c], T[c], a, k0)
 
     def possible_scales(self, n: float, scatter: Matrix, variance: Vector, parent: EvidenceNode | None) -> list[Matrix]:
         own = (OWN_COUNT * variance + np.diag(scatter)) / (OWN_COUNT + n) + self.floor
@@ -357,7 +367,7 @@ class NaiveEvidence(NaiveDensity):
     def log_evidence(self, n: float, S: Matrix, T: Matrix, a: float, k0: float) -> float:
         """log marginal likelihood of a Gaussian under the normal-inverse-Wishart, or -gamma a feature when diagonal."""
         if self.config.family == "gaussian_diagonal":
-            return sum(niw(n, S[j : j + 1, j : j + 1], T[j : j + 1, j : j + 1], a, k0) for j in range(self.m))
+            return sum(niw(n, S[j : j + 1, j : j + 1], T[j : j + 1, j : j + 1], a, k0) for j in range(len(S)))
         return niw(n, S, T, a, k0)
 
     def consider(self, leaves: list[EvidenceNode]) -> None:
@@ -375,19 +385,66 @@ class NaiveEvidence(NaiveDensity):
     def candidate_gain(self, leaf: EvidenceNode) -> float:
         if leaf.candidate is None or min(self.total(side) for side in leaf.candidate.sides) < self.least:
             return -np.inf
-        return self.gain(leaf, *leaf.candidate.sides)
+        return self.gain(leaf, leaf.candidate)
 
-    def gain(self, leaf: EvidenceNode, left: list[Sample], right: list[Sample]) -> float:
+    def gain(self, leaf: EvidenceNode, candidate: Candidate) -> float:
         """Evidence of the two sides against that of the whole, less the price of the hyperplane."""
-        own = np.diag(self.posterior(leaf)[1])
-        whole = self.evidence_of([*left, *right], own, leaf.parent)
-        parts = sum(self.evidence_of(side, self.child_variance(own), leaf) for side in (left, right))
+        own, (left, right) = np.diag(self.posterior(leaf)[1]), candidate.sides
+        parts = [self.evidence_of([*left, *right], own, leaf.parent)]
+        parts += [self.evidence_of(side, self.child_variance(own), leaf) for side in (left, right)]
         a, b = self.total(left), self.total(right)
         share = lgamma(a + 0.5) + lgamma(b + 0.5) - lgamma(a + b + 1) - log(pi)
-        return parts - whole + share - MARGIN - 0.5 * PRICE_A_FEATURE * self.m * log(a + b)
+        of_all, of_context = (each[1] + each[2] - each[0] + share for each in zip(*parts, strict=True))
+        of_all -= MARGIN + 0.5 * PRICE_A_FEATURE * self.m * log(a + b)
+        if not self.context.any() or of_all - max(of_context, 0.0) <= 0:
+            return of_all - max(of_context, 0.0) * self.context.any()
+        return of_all - max(of_context + (a + b) * self.doubt(leaf, candidate), 0.0)
 
-    def evidence_of(self, samples: list[Sample], variance: Vector, parent: EvidenceNode | None) -> float:
-        return self.best_prior(self.total(samples), self.scatter_of(samples), variance, parent, MEAN_COUNT)[0]
+    def evidence_of(self, samples: list[Sample], variance: Vector, parent: EvidenceNode | None) -> tuple[float, float]:
+        """Of the samples, and of their context."""
+        return self.best_prior(self.total(samples), self.scatter_of(samples), variance, parent, MEAN_COUNT)[:2]
+
+    def doubt(self, leaf: EvidenceNode, candidate: Candidate) -> float:
+        """By how much less surely the context tells the side of a recent sample than all of it does; the mean."""
+        rows = present(leaf.recent)
+        if not rows:
+            return 0.0
+        X, variance = np.array([s.value for s in rows]), self.child_variance(np.diag(self.posterior(leaf)[1]))
+        left = np.array([candidate.side(x) == LEFT for x in X])
+        everything = np.ones(self.m, bool)
+        return (
+            self.uncertainty(X, left, variance, self.context) - self.uncertainty(X, left, variance, everything)
+        ) / len(X)
+
+    def uncertainty(self, X: Matrix, left: Vector, variance: Vector, columns: Vector) -> float:
+        """-log P(side | these columns), summed over samples, each by the predictives of the sides without itself."""
+        C, total = X[:, columns], 0.0
+        for i in range(len(C)):
+            others = np.arange(len(C)) != i
+            terms = []
+            for side in (left, ~left):
+                law = self.predictive_of(C[side], C[side & others], variance[columns], self.least_variance[columns])
+                terms.append(log(max(side.sum(), 1)) + law(C[i]))
+            total += np.logaddexp(*terms) - terms[0 if left[i] else 1]
+        return total
+
+    @property
+    def least_variance(self) -> Vector:
+        return np.broadcast_to(self.floor, (self.m,))
+
+    def predictive_of(self, side: Matrix, rest: Matrix, variance: Vector, floor: Vector) -> Callable[[Vector], float]:
+        """The Student t of the next of these samples, of which side has one more; its prior is the side's."""
+        n, k, nu = len(rest), len(rest) + MEAN_COUNT, len(rest) + DOUBT_STRENGTH
+        center = side.sum(0) / max(len(side), 1)
+        off = side - center
+        scale = np.maximum((OWN_COUNT * variance + (off * off).sum(0)) / (OWN_COUNT + len(side)) + floor, floor)
+        mean = rest.mean(0) if n else center
+        T = (rest - mean).T @ (rest - mean) + np.outer(mean - center, mean - center) * n * MEAN_COUNT / k
+        T = self.shaped(T + DOUBT_STRENGTH * np.diag(scale)) / nu * (k + 1) / k
+        law = copy(self.nodes[0])
+        law.mean, law.covariance, law.freedom = (n * mean + MEAN_COUNT * center) / k, T, nu
+        law.precision, law.log_determinant = np.linalg.inv(T), np.linalg.slogdet(T)[1]
+        return lambda x: self.node_log_density(law, x)
 
     def look(self, leaf: EvidenceNode, gain: float) -> float:
         """Search the leaf's recent samples for a better candidate; the gain of the one that it has then."""
@@ -403,7 +460,7 @@ class NaiveEvidence(NaiveDensity):
             new.take(sample)
         if min(self.total(side) for side in new.sides) < self.least:
             return gain
-        promise = self.gain(leaf, *new.sides)
+        promise = self.gain(leaf, new)
         if self.is_no_better(promise, new, gain, leaf.candidate):
             return gain
         leaf.candidate = new

@@ -12,7 +12,7 @@ class NaiveResemblance:
     """Known anomalies and normals, and every ordinary sample with its score before anything was added."""
 
     def __init__(self, config: DetectorConfig) -> None:
-        self.m = config.n_features
+        self.m = config.n_columns
         self.wanted = config.profile == "default" and config.learn_from != "labelled_normal"
         self.samples: list[tuple[Vector, float]] = []
         self.labelled: list[tuple[int, int, Vector]] = []

@@ -62,9 +62,10 @@ class NaiveFeature:
 
 
 class NaiveSpreads:
-    """The spread of each of m features in the scaled space, by the samples that were learned."""
+    """The spread of each of m columns in the scaled space, n_values of them scored, by the samples that were learned."""
 
-    def __init__(self, m: int) -> None:
+    def __init__(self, m: int, n_values: int) -> None:
+        self.n_values = n_values
         self.spread, self.most, self.coarse = [1.0] * m, [1.0] * m, [False] * m
         self.learned: list[Vector] = []
 
@@ -77,7 +78,7 @@ class NaiveSpreads:
         """Follow the recent samples where they are far from what they were; whether some spread has changed."""
         kept = self.learned[STRIDE - 1 :: STRIDE][-KEPT:]
         changed = False
-        for j in range(len(self.spread)):
+        for j in range(len(self.learned[0])):
             known = [float(z[j]) for z in kept if not isnan(z[j])]
             now = min(quartile_spread(known), self.most[j]) if len(known) >= ENOUGH_RECENT else 0.0
             if now > 0 and (self.coarse[j] or now >= FAR * self.spread[j] or FAR * now <= self.spread[j]):
@@ -91,7 +92,7 @@ class NaiveSpreads:
     def tell(self, j: int, spread: float, coarse: bool) -> None:
         """The spread of values that differ from most others."""
         self.spread[j] = self.most[j] = spread
-        self.coarse[j] = coarse and len(self.spread) > 1
+        self.coarse[j] = coarse and self.n_values > 1
 
     def floor(self, least: float) -> Vector:
         """The least variances: a share of the squared spread, or all of it."""

@@ -10,6 +10,7 @@ from core import DetectorConfig
 from core.arrays import BoolArray, FloatArray
 from core.threshold.labelled_scores import CAPACITY
 from core.threshold.ordinary_scores import CAPACITY as ORDINARY
+from tests.core.samples import seasonal
 from tests.oracle.decide_in_step import decide_in_step, in_stretches
 from tests.oracle.in_step import InStep, labels_at_once, labels_late
 from tests.oracle.naive import NaiveDetector
@@ -320,3 +321,37 @@ def test_incidents_outages_and_lasting_changes(settings, labelled):
     assert 1 in events
     assert {2, 3} & set(events)
     assert settings or labelled or {2, 3} <= set(events)
+
+
+OF_TWO = [{"name": "a"}, {"name": "b", "role": "context"}]
+OF_THREE = [*OF_TWO, {"name": "c"}]
+CONTEXTS: dict[str, tuple[int, dict[str, Any]]] = {
+    "one value, one context": (190, {"features": OF_TWO}),
+    "two values": (110, {"features": OF_THREE}),
+    "diagonal": (110, {"features": OF_THREE, "family": "gaussian_diagonal"}),
+    "calendar": (190, {"n_features": 2, "calendar": {"periods": ["day"], "timezone": "Europe/Berlin"}}),
+    "both": (90, {"features": OF_TWO, "calendar": {"periods": [3000.0]}, "split": "both", "beta": 1.3}),
+    "half-life, labelled normals": (
+        90,
+        {"features": OF_THREE, "half_life_samples": 40.0, "learn_from": "labelled_normal"},
+    ),
+    "week, soft-Bayes": (80, {"n_features": 2, "calendar": {"periods": ["week"]}, "mixture": "soft_bayes"}),
+    "diagonal calendar": (
+        90,
+        {"n_features": 2, "calendar": {"periods": ["day", 5000.0]}, "family": "gaussian_diagonal"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_context_and_calendars(name):
+    """The conditional score, growth by conditional evidence, and calendars; with late labels."""
+    print(f"seed {SEED}")
+    n, settings = CONTEXTS[name]
+    config = DetectorConfig(**settings, warmup=16, round_growth=0.05, **LIVELY)
+    X, anomalous, times = seasonal(SEED, n, config.n_features)
+    labels = labels_late(anomalous, SEED, share=0.3) if config.learn_from == "all" else labels_at_once(anomalous)
+    run = InStep(config, NaiveDetector(config))
+    run.run(X, labels, times=times if config.calendar else None)
+    if name in ("one value, one context", "two values", "diagonal", "both"):
+        assert len(run.oracle.density.nodes) > 1

@@ -5,6 +5,7 @@ import pytest
 
 from bench.paper.streams import three_gaussians
 from core import DetectorConfig
+from tests.core.samples import seasonal
 from tests.oracle.decide_in_step import decide_in_step, in_stretches
 from tests.oracle.in_step import InStep, labels_late
 from tests.oracle.naive import NaiveDetector
@@ -106,7 +107,7 @@ class GaussianInPlaceOfStudent(NaiveEvidence):
 class OneStrength(NaiveEvidence):
     def best_prior(self, n, scatter, variance, parent, mean_count):
         scale = self.possible_scales(n, scatter, variance, parent)[0]
-        return self.log_evidence(n, scatter, scale, 4.0, mean_count), scale, 4.0
+        return self.log_evidence(n, scatter, scale, 4.0, mean_count), 0.0, scale, 4.0
 
 
 class NoCorrelations(NaiveEvidence):
@@ -115,8 +116,8 @@ class NoCorrelations(NaiveEvidence):
 
 
 class PlanesAreFree(NaiveEvidence):
-    def gain(self, leaf, left, right):
-        return super().gain(leaf, left, right) + 2.0
+    def gain(self, leaf, candidate):
+        return super().gain(leaf, candidate) + 2.0
 
 
 class MeansCountAsOne(NaiveEvidence):
@@ -265,14 +266,14 @@ class HearsOfEverySample(NaiveDetector):
     def pass_by(self, row, *, decide):
         super().pass_by(row, decide=decide)
         if not row.ordinary:
-            sample = self.density.examine(self.scaled(row.x), row.time)
+            sample = self.density.examine(self.scaled(row.x, row.time), row.time)
             self.resemblance.samples.append((sample.value, row.score - self.resemblance.added(sample.value)))
 
 
 class LearnsBeforeItScores(NaiveDetector):
     def pass_by(self, row, *, decide):
         if self.is_wanted(row):
-            self.learn(row, self.density.examine(self.scaled(row.x)))
+            self.learn(row, self.density.examine(self.scaled(row.x, row.time)))
         row.label, label = 1, row.label  # not a second time
         super().pass_by(row, decide=decide)
         row.label = label
@@ -539,3 +540,80 @@ def test_without_a_broken_rule_nothing_is_noticed(settings):
     X, anomalous = stream()
     config = DetectorConfig(n_features=2, **settings)
     InStep(config, broken()(config)).run(X, labels_late(anomalous, SEED, share=0.9))
+
+
+class ScoresTheContextToo(NaiveEvidence):
+    def log_given(self, z, log_densities):
+        return self.log_score(log_densities)
+
+
+class ExpectsMissingContext(NaiveEvidence):
+    def log_given(self, z, log_densities):
+        known = self.context & ~np.isnan(z)
+        return self.log_score(log_densities) - self.log_score([self.of_part(node, z, known) for node in self.nodes])
+
+
+class CutsForTheContext(NaiveEvidence):
+    def doubt(self, leaf, candidate):
+        return -1e9
+
+
+class NeverInDoubt(NaiveEvidence):
+    def doubt(self, leaf, candidate):
+        return 0.0
+
+
+class PriorsForTheContext(NaiveEvidence):
+    def best_prior(self, n, scatter, variance, parent, mean_count):
+        self.context, context = np.zeros(self.m, bool), self.context
+        _, _, scale, strength = super().best_prior(n, scatter, variance, parent, mean_count)
+        self.context = context
+        whole, given = (
+            f(n, scatter, scale, strength, mean_count) for f in (self.log_evidence, self.evidence_of_context)
+        )
+        return whole, given, scale, strength
+
+
+class ByUtc(NaiveDetector):
+    def share_of(self, period, timezone, time):
+        return super().share_of(period, "UTC", time)
+
+
+class SmallerCircles(NaiveDetector):
+    def calendar(self, time):
+        return 0.99 * super().calendar(time)
+
+
+class WithTheVolumeOfContext(NaiveDetector):
+    def log_volume(self):
+        return float(np.log(self.scale).sum())
+
+
+CONTEXT = {
+    "scores the context too": broken(ScoresTheContextToo),
+    "expects missing context": broken(ExpectsMissingContext),
+    "cuts for the context": broken(CutsForTheContext),
+    "never in doubt": broken(NeverInDoubt),
+    "priors for the context": broken(PriorsForTheContext),
+    "by UTC": ByUtc,
+    "smaller circles": SmallerCircles,
+    "volume of context": WithTheVolumeOfContext,
+    None: NaiveDetector,
+}
+
+
+@pytest.mark.parametrize("rule", CONTEXT)
+def test_a_broken_context_is_noticed(rule):
+    X, _, times = seasonal(SEED, 150, 2)
+    X[:, 1] = np.round(X[:, 1])
+    calendar = {"periods": ["day"], "timezone": "Asia/Tokyo"}
+    features = [{"name": "a"}, {"name": "b", "role": "context"}]
+    settings = {"features": features, "warmup": 16, "round_growth": 0.05, "split": "both", "beta": 1.3}
+    config = DetectorConfig(**settings, calendar=calendar if rule in ("by UTC", "smaller circles") else None)
+    run = InStep(config, CONTEXT[rule](config))
+    clock = times if config.calendar else None
+    if rule is None:
+        run.run(X, {}, times=clock)
+    else:
+        with pytest.raises(AssertionError):
+            run.run(X, {}, times=clock)

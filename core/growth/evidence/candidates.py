@@ -49,9 +49,9 @@ class Candidates:
         """The moments of the left and of the right sides of these leaves' candidates."""
         return self.statistics.of(2 * leaves), self.statistics.of(2 * leaves + 1)
 
-    def plane(self, leaf: int) -> tuple[FloatArray, float]:
-        """The unit normal (m,) and offset of a leaf's candidate."""
-        return self.normal[leaf], float(self.offset[leaf])
+    def plane(self, leaf: int) -> Hyperplanes:
+        """The hyperplane of a leaf's candidate."""
+        return Hyperplanes(self.normal[[leaf]], self.offset[[leaf]])
 
     def put(self, leaf: int, plane: Hyperplanes, since: int, sides: Moments) -> None:
         """Give a leaf a candidate, whose sides start with these moments (2,), left first."""

@@ -45,8 +45,8 @@ class EvidenceGrowth(Growth):
 
     def __init__(self, config: DetectorConfig, nodes: Nodes, forgetting: Forgetting) -> None:
         self._config, self._nodes = config, nodes
-        self._state = GrowthState(config.n_features, nodes)
-        self._gain = Gain(config.n_features, nodes, self._state.priors)
+        self._state = GrowthState(config.n_columns, nodes)
+        self._gain = Gain(config.n_columns, nodes, self._state.priors, self._state.recent)
         tie = ROUNDING if config.follows_spread else 0.0
         self._proposals = Proposals(nodes, self._state, self._gain, forgetting, tie)
 

@@ -30,7 +30,8 @@ class Priors:
         prior, statistics = self._nodes.prior, self._nodes.statistics
         scatter = scatter_about_prior(statistics, prior, nodes)
         expected = self.expected(self._nodes.tree.parent[nodes], self.variance[nodes])
-        choice = choose_prior(statistics.count[nodes], scatter, expected, prior.floor, prior.mean_count[nodes])
+        count, mean_count = statistics.count[nodes], prior.mean_count[nodes]
+        choice = choose_prior(count, scatter, expected, prior.floor, mean_count, self._nodes.block_context)
         prior.scale[nodes], prior.strength[nodes] = choice.scale, choice.strength
         self._nodes.touch(nodes)
 

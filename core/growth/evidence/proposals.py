@@ -4,12 +4,12 @@ from typing import Final
 
 import numpy as np
 
-from core.arrays import IntArray
+from core.arrays import FloatArray, IntArray
 from core.families.statistics import Moments, moments_of, outer
 from core.forgetting import Forgetting
 from core.growth.evidence.gain import Gain
-from core.growth.evidence.screening import Screen, SideEvidence
-from core.growth.evidence.search import Hyperplanes, best_hyperplane
+from core.growth.evidence.screening import ConditionalScreen, Screen, SideEvidence
+from core.growth.evidence.search import Hyperplanes, Judge, best_hyperplane
 from core.growth.evidence.state import GrowthState
 from core.mixture.learned import Groups
 from core.mixture.nodes import Nodes
@@ -42,10 +42,7 @@ class Proposals:
         nodes, layout, recent, at = self._nodes, self._nodes.layout, self._state.recent, np.array([leaf])
         x, covariance = recent.x[rows], nodes.covariance(at)
         columns, _ = layout.columns(x, recent.spread[rows])
-        apart = SideEvidence(layout, columns, nodes.known_apart(at)) if layout.factors else None
-        expected = self._state.priors.of_child(self._state.priors.own(at))[0]
-        diagonal = nodes.statistics.diagonal
-        screen = Screen(columns[:, : len(expected)], expected, nodes.prior.floor, apart, diagonal=diagonal)
+        screen, diagonal = self._screen(columns, leaf, rows), nodes.statistics.diagonal
         extent, least, tie = nodes.extent(x, covariance[0]), self._gain.least, self._tie * len(x)
         if (nodes.spread == 1).all():
             return best_hyperplane(x, extent, least, screen, layout.apart, tie)
@@ -53,13 +50,31 @@ class Proposals:
         plane = best_hyperplane(x / nodes.spread, extent, least, screen, layout.apart, tie)
         return None if plane is None else plane.stretched(nodes.spread)
 
+    def _screen(self, columns: FloatArray, leaf: int, rows: IntArray) -> Judge:
+        """What judges cuts of a leaf's columns (n, width)."""
+        nodes, at = self._nodes, np.array([leaf])
+        everything = self._screen_of(columns, at, slice(nodes.statistics.n_block))
+        if not nodes.context.size:
+            return everything
+        context = self._screen_of(columns, at, nodes.block_context)
+        return ConditionalScreen(everything, context, self._gain.doubt(leaf, rows))
+
+    def _screen_of(
+        self, columns: FloatArray, at: IntArray, block: slice | IntArray, only: IntArray | None = None
+    ) -> Screen:
+        """The screen of a part of the block, and of the factors of some features, all if not given."""
+        nodes, layout, priors = self._nodes, self._nodes.layout, self._state.priors
+        apart = SideEvidence(layout, columns, nodes.known_apart(at), only) if layout.factors else None
+        expected, floor = priors.of_child(priors.own(at))[0][block], nodes.prior.floor[block]
+        return Screen(columns[:, block], expected, floor, apart, diagonal=nodes.statistics.diagonal)
+
     def _propose(self, leaf: int, plane: Hyperplanes, rows: IntArray, gain: float) -> float:
         """Take a hyperplane as the leaf's candidate if it promises more than the gain of the present one."""
         candidates, at = self._state.candidates, np.array([leaf])
         sides = self._sides(plane, rows)
         if len(sides.count) < 2 or sides.count.min() < self._gain.least:
             return gain
-        promise = float(self._gain.of_sides(at, _one(sides, 0), _one(sides, 1))[0])
+        promise = float(self._gain.of_sides(at, [plane], _one(sides, 0), _one(sides, 1))[0])
         have = float(candidates.sizes(at).sum())
         if np.isfinite(gain) and promise <= 0 and promise / float(sides.count.sum()) <= gain / have + ROUNDING:
             return gain

@@ -73,7 +73,8 @@ class GrowthState:
         """
         nodes, candidates, at = self._nodes, self.candidates, np.array([leaf])
         own, sides = self.priors.own(at)[0], candidates.statistics.of(np.array([2 * leaf, 2 * leaf + 1]))
-        pair = nodes.cut(leaf, *candidates.plane(leaf), int(candidates.since[leaf]), free)
+        normal, offset = candidates.normal[leaf], float(candidates.offset[leaf])
+        pair = nodes.cut(leaf, normal, offset, int(candidates.since[leaf]), free)
         self._grow()
         nodes.inherit(pair, sides, MEAN_COUNT)
         self.priors.variance[pair.children] = self.priors.of_child(own)

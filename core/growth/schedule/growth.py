@@ -25,7 +25,7 @@ class ScheduledGrowth(Growth):
     def __init__(self, config: DetectorConfig, nodes: Nodes) -> None:
         self._config, self._nodes = config, nodes
         self.most_sides = config.max_nodes
-        self._means = TwoMeans(config.n_features)
+        self._means = TwoMeans(config.n_columns)
 
     def sides(self, X: FloatArray) -> BoolArray:
         return self._means.nearer_left(X)

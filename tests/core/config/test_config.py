@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.config import AffineScaling, DetectorConfig, Feature
+from core.config import AffineScaling, Calendar, DetectorConfig, Feature
 from core.errors import InvalidConfig
 
 INF, NAN = float("inf"), float("nan")
@@ -40,6 +40,7 @@ DEFAULTS = {
     "incident_close_seconds": (None, None),
     "incident_accept_samples": (32, 32),
     "features": (None, None),
+    "calendar": (None, None),
 }
 NUMBERS = {  # lowest and highest allowed
     "beta": (1.05, 1000.0),
@@ -235,12 +236,76 @@ def test_feature_names_give_the_number_of_features():
         ([{"name": "a"}, {"name": "a"}], "features[1].name"),
         ([{"name": "a", "kind": "normal"}], "features[0].kind"),
         ([{"name": "a", "kind": []}], "features[0].kind"),
+        ([{"name": "a", "role": "calendar"}], "features[0].role"),
+        ([{"name": "a", "role": None}], "features[0].role"),
+        ([{"name": "a", "role": "context"}, {"name": "b", "role": "context"}], "features"),
     ],
 )
 def test_wrong_features_are_refused_by_place(value, field):
     with pytest.raises(InvalidConfig) as caught:
         DetectorConfig.from_dict({"features": value})
     assert caught.value.field == field
+
+
+def test_a_feature_is_a_value_unless_it_is_context():
+    made = DetectorConfig(features=[{"name": "a"}, {"name": "b", "role": "context"}, {"name": "c", "role": "value"}])
+    assert (made.values, made.context, made.n_columns) == ((0, 2), (1,), 3)
+    assert (config().values, config().context) == ((0, 1), ())
+    assert made.to_dict()["features"][1] == {"name": "b", "kind": "gaussian", "role": "context"}
+
+
+def test_a_calendar_adds_columns_of_context_that_nothing_else_counts():
+    made = config(calendar={"periods": ["day", "week", 3600]})
+    assert made.calendar == Calendar(("day", "week", 3600.0), "UTC")
+    assert made.calendar.seconds == (86_400.0, 604_800.0, 3600.0)
+    assert (made.n_features, made.values, made.context) == (2, (0, 1), tuple(range(2, 14)))
+    assert made.column_kinds == ("gaussian",) * 14
+    assert (made.warmup, made.kinds) == (config().warmup, config().kinds)
+    wide = DetectorConfig(n_features=64, calendar={"periods": ["day", "week"]})
+    assert (wide.family, wide.warmup) == ("gaussian", DetectorConfig(n_features=64).warmup)
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ("day", "calendar"),
+        (["day"], "calendar"),
+        ({}, "calendar"),
+        ({"timezone": "UTC"}, "calendar"),
+        ({"periods": ["day"], "zone": "UTC"}, "calendar"),
+        ({"periods": []}, "calendar.periods"),
+        ({"periods": "day"}, "calendar.periods"),
+        ({"periods": [float(p) for p in range(1, 10)]}, "calendar.periods"),
+        ({"periods": ["day", "month"]}, "calendar.periods[1]"),
+        ({"periods": [0]}, "calendar.periods[0]"),
+        ({"periods": [-60]}, "calendar.periods[0]"),
+        ({"periods": [NAN]}, "calendar.periods[0]"),
+        ({"periods": [INF]}, "calendar.periods[0]"),
+        ({"periods": [True]}, "calendar.periods[0]"),
+        ({"periods": [None]}, "calendar.periods[0]"),
+        ({"periods": ["day", "week", "day"]}, "calendar.periods[2]"),
+        ({"periods": [60, 60.0]}, "calendar.periods[1]"),
+        *(
+            ({"periods": ["day"], "timezone": zone}, "calendar.timezone")
+            for zone in ("Berlin", "Europe", "europe/berlin", "", "../zones", "/etc/localtime", None, 1, ["UTC"])
+        ),
+    ],
+)
+def test_a_wrong_calendar_is_refused_by_place(value, field):
+    assert refused("calendar", value).field == field
+
+
+def test_a_period_that_is_forgotten_before_it_returns_is_refused():
+    hourly = {"periods": [3600, "day"]}
+    assert refused("calendar", hourly, half_life_seconds=86_399.0).field == "calendar.periods[1]"
+    assert config(calendar=hourly, half_life_seconds=86_400.0).calendar is not None
+    assert config(calendar=hourly, half_life_samples=5.0).calendar is not None
+
+
+def test_the_paper_knows_no_context():
+    refused("calendar", {"periods": ["day"]}, profile="paper")
+    with pytest.raises(InvalidConfig, match="role"):
+        DetectorConfig(features=[{"name": "a"}, {"name": "b", "role": "context"}], profile="paper")
 
 
 def test_an_unknown_field_is_named():
@@ -285,6 +350,7 @@ CONFIGS = st.fixed_dictionaries(
             {"mixture": "eg", "split": "both"},
             {"half_life_samples": 7.5},
             {"half_life_seconds": 9},
+            {"calendar": {"periods": ["week", 7.5], "timezone": "America/New_York"}},
         ]
     ),
 )

@@ -27,6 +27,17 @@ ALIKE: list[dict[str, Any]] = [
     {"n_features": 257},
     {"n_features": True},
     {"n_features": "2"},
+    {"features": [{"name": "a"}, {"name": "b", "role": "context"}]},
+    {"features": [{"name": "a", "role": "calendar"}]},
+    TWO | {"calendar": None},
+    TWO | {"calendar": {"periods": ["day", "week", 3600], "timezone": "Europe/Berlin"}},
+    TWO | {"calendar": {"periods": ["day", "day"]}},
+    TWO | {"calendar": {"periods": ["month"]}},
+    TWO | {"calendar": {"periods": [0]}},
+    TWO | {"calendar": {"periods": []}},
+    TWO | {"calendar": {"periods": [float(p) for p in range(1, 10)]}},
+    TWO | {"calendar": {"periods": ["day"], "zone": "UTC"}},
+    TWO | {"calendar": {"timezone": "UTC"}},
     TWO | {"unknown": 1},
     TWO | {"threshold": "fixed"},
     TWO | {"threshold": "fixed", "threshold_value": None},
@@ -83,7 +94,7 @@ def test_defaults_are_those_of_the_config() -> None:
     resolved = DetectorConfig(n_features=2).to_dict()
     described = {name: schema["default"] for name, schema in SCHEMA["properties"].items() if "default" in schema}
     assert described == {name: resolved[name] for name in described}
-    by_features = {"n_features", "features", "warmup", "family"}
+    by_features = {"n_features", "features", "calendar", "warmup", "family"}
     periods = {"half_life_samples", "half_life_seconds", "incident_close_seconds"}
     assert set(resolved) - set(described) == by_features | periods | {"threshold_value"}
 

@@ -11,7 +11,8 @@ N, M, NODES = 12, 3, 5
 def batch(n: int = N) -> Batch:
     rng = np.random.default_rng(0)
     Z, learned, spread = rng.normal(size=(3, n, M))
-    return Batch(Z, rng.normal(size=(n, NODES)), np.arange(n, dtype=float), learned, spread, spread > 0)
+    log_density, log_p = rng.normal(size=(n, NODES)), rng.normal(size=n)
+    return Batch(Z, log_density, log_p, np.arange(n, dtype=float), learned, spread, spread > 0)
 
 
 @pytest.mark.parametrize("cuts", [[], [5], list(range(1, N)), [1, 11]], ids=["whole", "two", "singles", "three"])

@@ -21,6 +21,7 @@ from tests.effort import tries
 
 SEEDS = st.integers(0, 2**32 - 1)
 FLOOR = 1e-4
+NO_CONTEXT = np.zeros(0, np.int64)
 
 
 def samples(seed: int, n: int, m: int) -> np.ndarray:
@@ -103,6 +104,7 @@ def test_the_chosen_prior_is_the_best_of_those_tried(seed, m, n):
         Expectation(expected[None], correlation[None], np.array([credit])),
         FLOOR,
         np.array([0.1]),
+        NO_CONTEXT,
     )
     own = (OWN_COUNT * expected + np.diag(S)) / (OWN_COUNT + n) + FLOOR
     scales = [np.diag(own), (1 - credit) * np.diag(own) + credit * correlation * np.sqrt(np.outer(own, own))]
@@ -121,7 +123,7 @@ def test_correlations_are_expected_where_the_samples_agree_with_them():
         X = rng.multivariate_normal([0, 0], covariance, 12)
         S = scatter_of(X, X.mean(0), 0.1)[None]
         expected = Expectation(np.ones((1, 2)), correlation[None], np.array([0.9]))
-        choice = choose_prior(np.array([12.0]), S, expected, FLOOR, np.array([0.1]))
+        choice = choose_prior(np.array([12.0]), S, expected, FLOOR, np.array([0.1]), NO_CONTEXT)
         assert (abs(choice.scale[0, 0, 1]) > 0.1) == correlated
 
 
