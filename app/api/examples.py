@@ -149,6 +149,7 @@ EXAMPLES: Final[dict[str, Any]] = {
         "as_of_seq": 101,
         "n_seen": 101,
         "n_learned": 100,
+        "roles": ["value", "value"],
         "nodes": [
             {
                 "id": 0,

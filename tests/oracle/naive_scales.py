@@ -62,7 +62,7 @@ class NaiveFeature:
 
 
 class NaiveSpreads:
-    """The spread of each of m columns in the scaled space, n_values of them scored, by the samples that were learned."""
+    """The spread of each of m columns in the scaled space, by the samples that were learned; n_values are scored."""
 
     def __init__(self, m: int, n_values: int) -> None:
         self.n_values = n_values

@@ -38,13 +38,16 @@ class Node(msgspec.Struct):
 
 
 class Hyperplane(msgspec.Struct):
-    """The split of a node: left where normal . x >= offset."""
+    """The split of a node: left where normal . x >= offset; with a calendar, normal . x + calendar . y."""
 
     node: int
     normal: list[float]
     offset: float
     left: int
     right: int
+    calendar: (
+        Annotated[list[float], Meta(description="the normal's part along the columns of the calendar")] | UnsetType
+    ) = UNSET
 
 
 class Scaling(msgspec.Struct):
@@ -61,6 +64,7 @@ class Model(msgspec.Struct):
     as_of_seq: AsOfSeq
     n_seen: int
     n_learned: int
+    roles: Annotated[list[str], Meta(description="of each feature: value or context")]
     nodes: list[Node]
     hyperplanes: list[Hyperplane]
     scaling: Annotated[Scaling | None, Meta(description="null before the stream is ready")]
