@@ -34,7 +34,7 @@ def _live(detector: Detector) -> None:
     _read(detector, _samples(detector, rng, ROWS))
     for _ in range(2):
         X = _samples(detector, rng, max(detector.samples_needed, ROWS))
-        records = detector.observe(X, np.full(len(X), detector.newest_time or 0.0)).records
+        records = detector.observe(X, _times(detector, len(X))).records
         labels = [i % 3 == 0 for i in range(ROWS)]
         records = detector.feedback(records[-ROWS:], labels).records
         detector.feedback(records[: ROWS // 2], [None] * (ROWS // 2))
@@ -46,17 +46,26 @@ def _read(detector: Detector, X: FloatArray) -> None:
     """Ask everything that can be asked without learning. Raises ArithmeticError for an answer that is not finite."""
     if not detector.ready:
         return
-    times, values = np.full(len(X), detector.newest_time or 0.0), [*detector.config.values]
+    times, values = _times(detector, len(X)), [*detector.config.values]
     said = [detector.score(X, times), np.array(detector.threshold), np.array(detector.costs().cost)]
     explained = detector.explain(X, times)
     contribution = explained.contribution[:, values][~np.isnan(X[:, values])]
     said += [contribution, explained.expected, explained.labels_contribution]
+    said.append(detector.band(values[0]).quantiles((0.1, 0.9), times=times[:GRID]))
     for node in detector.describe()["nodes"]:
         said += [np.array(node["mean"]), np.array(node["covariance"])]
     if detector.config.n_features > 1:
         said += detector.density_grid(0, 1, GRID)
     if not all(np.isfinite(numbers).all() for numbers in said):
         raise ArithmeticError("it answers with a number that is not finite")
+
+
+def _times(detector: Detector, n: int) -> FloatArray:
+    """Give n timestamps, some of them unknown if they are for a calendar alone."""
+    times = np.full(n, detector.newest_time or 0.0)
+    if detector.config.calendar is not None and detector.config.half_life_seconds is None:
+        times[::3] = np.nan
+    return times
 
 
 def _samples(detector: Detector, rng: np.random.Generator, n: int) -> FloatArray:
