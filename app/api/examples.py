@@ -54,7 +54,8 @@ _LOGGED: Final = {
     "values": {"cpu": 0.31, "latency_ms": 60.0},
 }
 _CONFIG: Final = {
-    "features": [{"name": "cpu"}, {"name": "latency_ms", "kind": "lognormal"}],
+    "features": [{"name": "cpu"}, {"name": "latency_ms", "kind": "lognormal", "role": "value"}],
+    "calendar": {"periods": ["day", "week"], "timezone": "Europe/Berlin"},
     "cost_false_negative": 1.0,
     "cost_false_positive": 0.1,
 }
@@ -62,6 +63,7 @@ EXAMPLES: Final[dict[str, Any]] = {
     "ObserveBody": {
         "samples": [{"cpu": 0.31, "latency_ms": 18}, {"cpu": 0.29, "latency_ms": None}],
         "ids": ["req-1", "req-2"],
+        "timestamps": ["2026-11-28T08:00:00Z", 1795852801.5],
     },
     "ObserveAnswer": {
         "stream": "web-1",

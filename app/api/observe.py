@@ -13,8 +13,8 @@ from app.api.admission import permitted_samples
 from app.api.bodies.reading import media_type, read_body
 from app.api.bodies.samples import read_batch
 from app.api.incidents import incident_events, incident_ids
-from app.api.queries import STREAM, flag_in, read_query, stream_in
-from app.api.routing import BYTES, JSON, NDJSON, Operation, Route, ref
+from app.api.queries import STREAM, InvalidQuery, flag_in, read_query, stream_in
+from app.api.routing import BYTES, JSON, NDJSON, Operation, Parameters, Route, ref
 from app.api.routing import Answer as Answered
 from app.api.schemas.samples import Explanation, ObserveAnswer
 from app.api.service import Service, service_of
@@ -25,6 +25,7 @@ from app.streams.batches.batch import Batch
 from app.streams.changes.observe import observe
 from app.streams.log.explanations import Explained
 from app.streams.views.score import score
+from core import Calendar, DetectorConfig
 
 _ENCODER = msgspec.json.Encoder()
 CONTRIBUTIONS_NOTE = "each is how much the score falls without that feature alone; they need not sum to the score"
@@ -33,9 +34,9 @@ CONTRIBUTIONS_NOTE = "each is how much the score falls without that feature alon
 async def post_observe(request: Request) -> Response:
     """Score a batch of samples and learn it, or with learn=false score it only; with explain=true say why."""
     service = service_of(request)
-    query = read_query(request, "stream", "learn", "explain")
+    query = read_query(request, "stream", "learn", "explain", "calendar", "timezone")
     stream, learn = stream_in(query), flag_in(query, "learn", default=True)
-    explain = flag_in(query, "explain", default=False)
+    explain, calendar = flag_in(query, "explain", default=False), calendar_in(query)
     allowance = permitted_samples(request, Scope.OBSERVE if learn else Scope.READ, stream)
     media = media_type(request, JSON, NDJSON, BYTES)
     body = await read_body(request, service.settings.max_body_bytes)
@@ -43,12 +44,32 @@ async def post_observe(request: Request) -> Response:
         await allowance.keep(len(body))
     began = perf_counter()
     batch = await read_batch(media, body, service.settings.max_batch_samples)
-    if explain:
-        batch = replace(batch, explain=True)
+    if explain or calendar is not None:
+        batch = replace(batch, explain=explain, calendar=calendar)
     if not learn:
         return await score_batch(service, stream, batch, allowance)
     service.metrics.observe_steps["decode"].observe(perf_counter() - began)
     return await learn_batch(service, stream, batch, allowance)
+
+
+def calendar_in(query: dict[str, str]) -> Calendar | None:
+    """Give the calendar that a new stream is to have; None if the request names none."""
+    if "calendar" not in query:
+        if "timezone" in query:
+            raise InvalidQuery("timezone", query["timezone"], "left out without calendar")
+        return None
+    periods = [period_in(text) for text in query["calendar"].split(",")]
+    zone = {"timezone": query["timezone"]} if "timezone" in query else {}
+    # core judges it as part of a config
+    return DetectorConfig.from_dict({"n_features": 1, "calendar": {"periods": periods, **zone}}).calendar
+
+
+def period_in(text: str) -> str | float:
+    """Give the name of a period, or its seconds."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 async def learn_batch(service: Service, stream: str, batch: Batch, allowance: Allowance) -> Response:
@@ -122,6 +143,15 @@ ROWS = {
     "description": "little-endian float64 rows, NaN = missing; the stream must exist",
 }
 
+CALENDAR_QUERY: Parameters = {
+    "calendar": (
+        {"type": "string", "examples": ["day,week"]},
+        "periods of the calendar that a new stream gets: day, week or seconds, comma-separated; a stream that exists "
+        "must have the same",
+    ),
+    "timezone": ({"type": "string", "examples": ["Europe/Berlin"]}, "time zone of the calendar; default: UTC"),
+}
+
 ROUTES = [
     Route(
         "POST",
@@ -137,11 +167,14 @@ ROUTES = [
                 "stream": (STREAM, "the stream; it is created by its first samples"),
                 "learn": ({"type": "boolean", "default": True}, "false: score only, keep nothing"),
                 "explain": ({"type": "boolean", "default": False}, "true: explain the flagged samples"),
+                **CALENDAR_QUERY,
             },
+            optional=frozenset(CALENDAR_QUERY),
             body={JSON: ref("ObserveBody"), NDJSON: LINES, BYTES: ROWS},
             answers={200: Answered({JSON: ref("ObserveAnswer")})},
             problems=(
                 "unknown_stream",
+                "stream_exists",
                 "id_conflict",
                 "too_many",
                 "invalid_config",

@@ -5,6 +5,7 @@ import os
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,12 @@ CONFIGS: dict[str, dict[str, object]] = {
     "a": {"n_features": 3},
     "b": {"n_features": 3, "half_life_samples": 400},
     "c": {"n_features": 3, "half_life_seconds": 20, "drift_relative": True},
+    "d": {
+        "features": [{"name": "x"}, {"name": "y"}, {"name": "z", "role": "context"}],
+        "calendar": {"periods": ["day", 3600], "timezone": "Europe/Berlin"},
+    },
 }
+BEGIN = 1_700_000_000
 STREAMS, CLIENTS = tuple(CONFIGS), 2
 MOST_ANSWERS, MOST_SECONDS = 25, 0.05
 
@@ -36,6 +42,14 @@ class LabellingSender(Sender):
     """One that begins with so many labelled normals that they have a density of their own."""
 
     begins_with = 300
+
+    def next_request(self) -> tuple[str, dict[str, Any]]:
+        """Send times where there is a calendar; some are not known."""
+        path, body = super().next_request()
+        if path == "/observe" and "calendar" in CONFIGS[self.stream]:
+            numbers = [int(name.rpartition("-")[2]) for name in body["ids"]]
+            body["timestamps"] = [BEGIN + 600 * number if number % 9 else None for number in numbers]
+        return path, body
 
 
 class Killer:

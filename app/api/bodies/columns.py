@@ -86,8 +86,8 @@ IDS = Column(
 )
 TIMESTAMPS = Column(
     "timestamps",
-    msgspec.json.Decoder(list[Moment]).decode,
-    msgspec.json.Decoder(Moment).decode,
+    msgspec.json.Decoder(list[Moment | None]).decode,
+    msgspec.json.Decoder(Moment | None).decode,
     time_fault,
     InvalidTimestamps,
 )

@@ -32,6 +32,7 @@ class RawDensityBody(msgspec.Struct, forbid_unknown_fields=True):
     """The parts of a body of points."""
 
     points: Raw
+    timestamps: Raw | UnsetType = UNSET
 
 
 class RawFeedbackBody(msgspec.Struct, forbid_unknown_fields=True):

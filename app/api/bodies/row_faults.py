@@ -50,7 +50,7 @@ def line_fault(line: Any) -> tuple[str, Fault]:
         return "samples", Fault(f".{unknown}", line[unknown], left_out(unknown, WRAPPER))
     if "id" in line and not is_a(ClientId | None, line["id"]):
         return "ids", id_fault(line["id"])
-    if "timestamp" in line and not is_a(Moment, line["timestamp"]):
+    if "timestamp" in line and not is_a(Moment | None, line["timestamp"]):
         return "timestamps", time_fault(line["timestamp"])
     return "samples", row_fault(line["sample"])
 

@@ -108,20 +108,28 @@ async def read_parts(body: bytes, limit: int, error: msgspec.ValidationError | N
     parts = await raw_body(_RAW_OBSERVE, body, error)
     samples = await read_samples(SAMPLES, parts.samples, limit)
     ids = await read_column(IDS, parts.ids, limit)
-    moments = await read_column(TIMESTAMPS, parts.timestamps, limit)
-    times = None if parts.timestamps is UNSET else times_of(moments)
+    times = await read_times(parts.timestamps, limit)
     return Batch(samples, tuple(client_id or "" for client_id in ids), times)
 
 
+async def read_times(raw: Raw | UnsetType, limit: int) -> Times | None:
+    """Read the times of a long body piece by piece; None if it has none."""
+    moments = await read_column(TIMESTAMPS, raw, limit)
+    return None if raw is UNSET else times_of(moments)
+
+
 async def read_points(body: bytes, limit: int) -> Batch:
-    """Read {"points": [...]}."""
+    """Read {"points": [...], "timestamps": [...]}."""
     body = without_bom(body)
     given, error = decode_short(_DENSITY, body)
     if given is None:
         parts = await raw_body(_RAW_DENSITY, body, error)
-        return Batch(await read_samples(POINTS, parts.points, limit))
-    refuse_repeated_names(body, 1 + count_names(given.points), names_of(given.points))
-    return Batch(alike(given.points, "points"))
+        points = await read_samples(POINTS, parts.points, limit)
+        return Batch(points, timestamps=await read_times(parts.timestamps, limit))
+    own = 1 + (given.timestamps is not UNSET)
+    refuse_repeated_names(body, own + count_names(given.points), names_of(given.points))
+    times = None if given.timestamps is UNSET else times_of(given.timestamps)
+    return Batch(alike(given.points, "points"), timestamps=times)
 
 
 async def read_samples(column: Column, raw: Raw, limit: int) -> Samples:
@@ -247,6 +255,6 @@ def samples_of(rows: Sequence[Row], field: str, places: Sequence[int]) -> Sample
     return ArraySamples(cast(Sequence[ArraySample], rows), field, places)
 
 
-def times_of(moments: Sequence[Moment | UnsetType]) -> Times:
-    """Give moments as epoch seconds."""
+def times_of(moments: Sequence[Moment | None | UnsetType]) -> Times:
+    """Give moments as epoch seconds; NaN for null."""
     return np.array([m.timestamp() if isinstance(m, datetime) else m for m in moments], dtype=np.float64)

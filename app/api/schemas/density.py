@@ -5,13 +5,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from app.api.schemas.types import AsOfSeq, SampleRows
+from app.api.schemas.types import AsOfSeq, Moment, SampleRows
 
 
 class DensityBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Points as arrays or as objects of named values."""
+    """Points as arrays or as objects of named values; a stream with a calendar needs their timestamps, null = not known."""
 
     points: SampleRows
+    timestamps: Annotated[list[Moment | None], Meta(min_length=1)] | UnsetType = UNSET
 
 
 class DensityAnswer(msgspec.Struct):

@@ -20,11 +20,14 @@ from app.api.schemas.types import (
 
 
 class ObserveBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Samples as arrays or objects of named values, null = missing; ids and timestamps have one entry a sample."""
+    """Samples as arrays or objects of named values, null = missing; ids and timestamps have one entry a sample.
+
+    A stream with a calendar needs timestamps; null there means that the time is not known.
+    """
 
     samples: SampleRows
     ids: Annotated[list[ClientId | None], Meta(min_length=1)] | UnsetType = UNSET
-    timestamps: Annotated[list[Moment], Meta(min_length=1)] | UnsetType = UNSET
+    timestamps: Annotated[list[Moment | None], Meta(min_length=1)] | UnsetType = UNSET
 
 
 class ObserveLine(msgspec.Struct, forbid_unknown_fields=True):
@@ -32,7 +35,7 @@ class ObserveLine(msgspec.Struct, forbid_unknown_fields=True):
 
     sample: ArraySample | NamedSample
     id: ClientId | UnsetType | None = UNSET
-    timestamp: Moment | UnsetType = UNSET
+    timestamp: Moment | None | UnsetType = UNSET
 
 
 class Explanation(msgspec.Struct):
@@ -40,7 +43,7 @@ class Explanation(msgspec.Struct):
 
     contributions: Annotated[
         dict[str, float | None],
-        Meta(description="nats by which the score falls without the feature; null if it is missing"),
+        Meta(description="nats by which the score falls without the feature; null if it is missing or context"),
     ]
     expected: Annotated[dict[str, float], Meta(description="mean of the feature given the others")]
     node: Annotated[int, Meta(description="the nearest node of the model, by its share of the sample's density")]

@@ -1,15 +1,15 @@
 """The samples of one request, with their ids and times."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.streams.batches.samples import Matrix, Rows, Samples
 from app.streams.batches.timestamps import Times
-from app.streams.errors import IdConflict, InvalidIds, refuse_beyond
+from app.streams.errors import IdConflict, InvalidIds, StreamExists, refuse_beyond
 from app.streams.faults import Fault
-from core import DetectorConfig, Records
+from core import Calendar, DetectorConfig, Records
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,25 @@ class NewRows:
 class Batch:
     """Samples of one request; ids ("" for none) and timestamps are either empty or one a sample.
 
-    explain asks for an explanation of each flagged sample.
+    explain asks for an explanation of each flagged sample. calendar is what a stream gets that these samples create;
+    another stream must have the same.
     """
 
     samples: Samples
     ids: tuple[str, ...] = ()
     timestamps: Times | None = None
     explain: bool = False
+    calendar: Calendar | None = None
+
+    def config(self, stream: str) -> DetectorConfig:
+        """Describe the stream that these samples would begin."""
+        config = self.samples.config(stream)
+        return config if self.calendar is None else replace(config, calendar=self.calendar)
+
+    def refuse_other_calendar(self, stream: str, config: DetectorConfig) -> None:
+        """Raise StreamExists if the request names a calendar that the stream does not have."""
+        if self.calendar not in (None, config.calendar):
+            raise StreamExists(stream, "calendar")
 
     def matrix(self, config: DetectorConfig, max_samples: int) -> Matrix:
         """Give the samples as a matrix; cheap checks come first. Raises TooMany, InvalidIds or InvalidSamples."""

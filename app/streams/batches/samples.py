@@ -15,6 +15,7 @@ Rows = npt.NDArray[np.intp]
 Places = Sequence[int]
 
 SOME_VALUE = "a sample with at least one value that is not missing"
+SOME_SCORED = f"{SOME_VALUE} and no context"
 
 
 class Samples(ABC):
@@ -76,7 +77,7 @@ class CheckedSamples(Samples):
 
     def gather(self, config: DetectorConfig, faults: Faults) -> Matrix:
         X, places = self._fitting(config, faults)
-        add_empty(X, places, self.field, faults)
+        self._add_empty(X, places, config, faults)
         if config.features is not None and set(config.kinds) != {"gaussian"}:
             self._add_outside(X, places, config.features, faults)
         return X
@@ -84,6 +85,15 @@ class CheckedSamples(Samples):
     @abstractmethod
     def _fitting(self, config: DetectorConfig, faults: Faults) -> tuple[Matrix, Places]:
         """Give the rows that have the stream's form and their places in the request; add the faults of the others."""
+
+    def _add_empty(self, X: Matrix, places: Places, config: DetectorConfig, faults: Faults) -> None:
+        """Add the samples that have no value to be scored."""
+        missing = np.isnan(X)
+        # most batches miss nothing: counting is a fifth of the price of looking through the rows
+        if np.count_nonzero(missing):
+            limit = SOME_VALUE if len(config.values) == config.n_features else SOME_SCORED
+            for row in np.flatnonzero(missing[:, [*config.values]].all(axis=1)).tolist():
+                faults.add(places[row], f"{self.field}[{places[row]}]", None, limit)
 
     def _add_outside(self, X: Matrix, places: Places, features: Sequence[Feature], faults: Faults) -> None:
         """Add the samples with a value that a feature of its kind cannot have."""
@@ -97,15 +107,6 @@ class CheckedSamples(Samples):
     def _name(self, place: int, column: int, feature: str) -> str:
         """Name a value as the body does."""
         return f"{self.field}[{place}][{column}]"
-
-
-def add_empty(X: Matrix, places: Places, field: str, faults: Faults) -> None:
-    """Add the samples that have no value at all."""
-    missing = np.isnan(X)
-    # most batches miss nothing: counting is a fifth of the price of looking through the rows
-    if np.count_nonzero(missing):
-        for row in np.flatnonzero(missing.all(axis=1)).tolist():
-            faults.add(places[row], f"{field}[{places[row]}]", None, SOME_VALUE)
 
 
 def first_in_rows(wrong: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -6,18 +6,39 @@ import numpy.typing as npt
 from app.streams.batches.samples import Rows
 from app.streams.errors import InvalidTimestamps
 from app.streams.faults import Fault
+from core import DetectorConfig
 
 EARLIEST = 631_152_000.0  # 1990-01-01T00:00:00Z
 SETTING = "ITAN_TIMESTAMP_ALLOWANCE_SECONDS"
 UNITS = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 
+NEEDED = "one a sample, since the stream has a calendar: epoch seconds, RFC 3339, or null if the time is not known"
+KNOWN = "a time: null is only for a stream with a calendar and without half_life_seconds"
+
 Times = npt.NDArray[np.float64]
+"""Epoch seconds; NaN where a time is not known, which only a calendar allows."""
+
+
+def given_times(times: Times | None, rows: Rows, config: DetectorConfig) -> Times | None:
+    """Give the times that came with samples, whose places in the request are `rows`.
+
+    Raises InvalidTimestamps if there are none and a calendar needs them, and for unknown ones if it does not.
+    """
+    if times is None:
+        if config.calendar is not None:
+            raise InvalidTimestamps("timestamps", None, NEEDED)
+        return None
+    if config.calendar is None or config.half_life_seconds is not None:
+        unknown = rows[np.isnan(times)]
+        if len(unknown):
+            raise InvalidTimestamps.of((Fault(f"timestamps[{row}]", None, KNOWN) for row in unknown), len(unknown))
+    return times
 
 
 def checked_times(
     times: Times, rows: Rows, newest: float | None, now: float, allowance: float, *, in_order: bool
 ) -> Times:
-    """Give times as the model takes them: a time ahead of the clock counts as now.
+    """Give times as the model takes them: a time ahead of the clock counts as now, an unknown one stays unknown.
 
     Raises InvalidTimestamps for times before 1990, for times further ahead of `now` than the allowance and, if they
     must be in order, for times further behind the newest earlier one. `rows` are their places in the request.

@@ -11,8 +11,7 @@ from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.batches.answer import Answer
 from app.streams.batches.batch import Batch, NewRows
 from app.streams.batches.features import feature_names
-from app.streams.batches.samples import Samples
-from app.streams.batches.timestamps import Times, checked_times
+from app.streams.batches.timestamps import Times, checked_times, given_times
 from app.streams.batches.undeclared import refuse_undeclared
 from app.streams.changes.incidents import count_observed
 from app.streams.changes.metrics import count_learned
@@ -35,7 +34,8 @@ class Learned:
 
 async def observe(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> Answer:
     """Answer a batch and learn what is new in it. The session's lock is held."""
-    state = await state_for(session, batch.samples, allowance)
+    state = await state_for(session, batch, allowance)
+    batch.refuse_other_calendar(session.stream, state.detector.config)
     X = batch.matrix(state.detector.config, session.settings.max_batch_samples)
     await allowance.pay(len(X))
     known = await session.log.original_rows(batch.ids, state.horizon.oldest_seq) if batch.ids else {}
@@ -52,15 +52,15 @@ async def observe(session: Session, batch: Batch, allowance: Allowance = UNLIMIT
     return answer
 
 
-async def state_for(session: Session, samples: Samples, allowance: Allowance) -> StreamState:
-    """Give the stream's state, or the first state of a new stream that these samples describe."""
+async def state_for(session: Session, batch: Batch, allowance: Allowance) -> StreamState:
+    """Give the stream's state, or the first state of a new stream that this batch describes."""
     try:
         return await session.state_to_change()
     except UnknownStream:
         if not (session.settings.auto_create and allowance.creates):
             raise
-        config = samples.config(session.stream)
-        refuse_undeclared(*samples.first(), samples.field, session.clock.now())
+        config = batch.config(session.stream)
+        refuse_undeclared(*batch.samples.first(), batch.samples.field, session.clock.now())
         return first_state(config)
 
 
@@ -106,12 +106,14 @@ async def learn(session: Session, state: StreamState, new: NewRows, allowance: A
 
 def accepted_times(session: Session, state: StreamState, new: NewRows) -> Times | None:
     """Give the times of new samples, checked; the present time where the model needs one and none was sent."""
-    now, uses_time = session.clock.now(), state.detector.config.half_life_seconds is not None
-    if new.times is not None:
+    config = state.detector.config
+    now, uses_time = session.clock.now(), config.half_life_seconds is not None
+    times = given_times(new.times, new.places, config)
+    if times is not None:
         # earlier versions accepted times ahead of the clock
         newest = None if state.newest_timestamp is None else min(state.newest_timestamp, now)
         allowance = session.settings.timestamp_allowance_seconds
-        return checked_times(new.times, new.places, newest, now, allowance, in_order=uses_time)
+        return checked_times(times, new.places, newest, now, allowance, in_order=uses_time)
     return np.full(len(new.X), now) if uses_time else None
 
 

@@ -12,7 +12,7 @@ from app.storage import Entry, Position, Store, StoreCorrupt
 from app.streams.log.events import BatchEvent, UnreadableEvent, read_event, read_records, read_timestamps
 from app.streams.open.state import StreamState
 from app.streams.slices import feedback_slices, join_slices, observe_slices
-from core import ItanError, Records
+from core import DetectorConfig, ItanError, Records
 
 PAGE_ENTRIES = 64
 TOLERANCE = 1e-9
@@ -86,7 +86,7 @@ async def _observe(
         raise UnreadableEvent(
             f"samples {state.detector.next_seq} to {int(records.seq[0]) - 1} are missing from the log"
         )
-    observed = await observe_slices(state.detector, records.x, times_of(records))
+    observed = await observe_slices(state.detector, records.x, times_of(records, state.detector.config))
     replayed = await join_slices([out.records for out in observed])
     differing = np.flatnonzero(~agree(records, replayed))
     if len(differing):
@@ -94,8 +94,10 @@ async def _observe(
     state.note_times(read_timestamps(event))
 
 
-def times_of(records: Records) -> npt.NDArray[np.float64] | None:
-    """Give the times that the samples of a batch were observed with; all have one, or none has."""
+def times_of(records: Records, config: DetectorConfig) -> npt.NDArray[np.float64] | None:
+    """Give the times that the samples of a batch were observed with: all have one or none has, but for a calendar."""
+    if config.calendar is not None:
+        return records.time
     return None if np.isnan(records.time).any() else records.time
 
 

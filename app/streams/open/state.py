@@ -68,8 +68,8 @@ class StreamState:
 
     def note_times(self, times: npt.NDArray[np.float64] | None) -> None:
         """Keep the newest of the times that samples came with."""
-        if times is not None:
-            latest = float(times.max())
+        if times is not None and not np.isnan(times).all():
+            latest = float(np.nanmax(times))
             self.newest_timestamp = latest if self.newest_timestamp is None else max(self.newest_timestamp, latest)
 
     def memory_bytes(self) -> int:

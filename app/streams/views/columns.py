@@ -17,13 +17,14 @@ from app.streams.log.events import read_all_records, read_batch
 class Columns:
     """n samples with their scores; label is 1 (anomalous), -1 (normal) or 0 (none), id is "" if there is none.
 
-    time is in epoch seconds: the sample's timestamp, or its arrival if it came without one. incident is 0 where there
+    time is in epoch seconds: the sample's timestamp, or its arrival if it came without one; stamp is NaN then. incident is 0 where there
     is none; event is a place in core.INCIDENT_EVENTS.
     """
 
     seq: npt.NDArray[np.int64]
     id: npt.NDArray[np.object_]
     time: npt.NDArray[np.float64]
+    stamp: npt.NDArray[np.float64]
     score: npt.NDArray[np.float64]
     threshold: npt.NDArray[np.float64]
     is_anomaly: npt.NDArray[np.bool_]
@@ -64,4 +65,4 @@ def batch_columns(entries: Sequence[Entry]) -> Columns:
     time = np.where(np.isnan(records.time), np.repeat([event.at for event in events], lengths), records.time)
     decided = (records.score, records.threshold, records.is_anomaly)
     said = (*decided, records.severity, records.incident, records.event)
-    return Columns(records.seq, np.array(list(ids), object), time, *said, np.zeros(len(records), np.int8), records.x)
+    return Columns(records.seq, np.array(list(ids), object), time, records.time, *said, np.zeros(len(records), np.int8), records.x)

@@ -33,7 +33,7 @@ async def inspect(session: Session, seq: int) -> Inspection:
     row, first = await logged(session, seq)
     now, score_now = None, None
     if detector.ready:
-        explanation = detector.explain(row.x)
+        explanation = detector.explain(row.x, None if detector.config.calendar is None else row.stamp)
         (now,), score_now = explained_of(explanation), float(explanation.score[0])
     features, as_of_seq = feature_names(detector.config), detector.next_seq - 1
     return Inspection(row, features, first, now, score_now, detector.threshold, as_of_seq)

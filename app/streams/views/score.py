@@ -9,18 +9,21 @@ from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.batches.answer import Answer
 from app.streams.batches.batch import Batch
 from app.streams.batches.features import feature_names
-from app.streams.batches.samples import Matrix
+from app.streams.batches.samples import Matrix, Rows
+from app.streams.batches.timestamps import Times, checked_times, given_times
 from app.streams.log.explanations import explained_of
 from app.streams.open.session import Session
 from app.streams.open.state import costs_of
 from app.streams.slices import FIRST_ROWS, MAX_ROWS, isolated, slices
-from core import Detector
+from core import Detector, DetectorConfig
 
 
 async def score(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> Answer:
     """Score samples without learning them; there are no scores before the stream is ready."""
     detector = (await session.readable()).detector
+    batch.refuse_other_calendar(session.stream, detector.config)
     X = batch.matrix(detector.config, session.settings.max_batch_samples)
+    times = calendar_times(session, detector.config, batch, len(X))
     await allowance.pay(len(X))
     answer = Answer.blank(len(X))
     answer.samples_needed, answer.as_of_seq = detector.samples_needed, detector.next_seq - 1
@@ -32,30 +35,46 @@ async def score(session: Session, batch: Batch, allowance: Allowance = UNLIMITED
         first = FIRST_ROWS if batch.explain else MAX_ROWS
         fixed = isolated(detector, len(X), first)
         async for part in slices(len(X), first):
-            score_part(fixed, X, part, answer)
+            score_part(fixed, X, times, part, answer)
     session.metrics.samples["scored"].inc(len(X))
     return answer
 
 
-def score_part(detector: Detector, X: Matrix, part: slice, answer: Answer) -> None:
+def score_part(detector: Detector, X: Matrix, times: Times | None, part: slice, answer: Answer) -> None:
     """Score some of the samples, and explain those that are flagged."""
-    answer.score[part] = detector.score(X[part])
+    answer.score[part] = detector.score(X[part], chosen(times, part))
     answer.severity[part] = detector.severity(answer.score[part])
     answer.is_anomaly[part] = answer.score[part] > answer.threshold[part]
     if answer.explained is not None:
         rows = part.start + np.flatnonzero(answer.is_anomaly[part])
-        for row, explained in zip(rows, explained_of(detector.explain(X[rows])), strict=True):
+        explanation = detector.explain(X[rows], chosen(times, rows))
+        for row, explained in zip(rows, explained_of(explanation), strict=True):
             answer.explained[row] = explained
+
+
+def calendar_times(session: Session, config: DetectorConfig, batch: Batch, n: int) -> Times | None:
+    """Give the times of n samples that are not learned, as observe takes them; None without a calendar."""
+    rows, allowance = np.arange(n), session.settings.timestamp_allowance_seconds
+    times = given_times(batch.timestamps, rows, config)
+    if times is None or config.calendar is None:
+        return None
+    return checked_times(times, rows, None, session.clock.now(), allowance, in_order=False)
+
+
+def chosen(times: Times | None, rows: slice | Rows) -> Times | None:
+    """Give some of the times, if there are any."""
+    return None if times is None else times[rows]
 
 
 async def log_density(session: Session, batch: Batch, allowance: Allowance = UNLIMITED) -> tuple[list[float], int]:
     """Give the log density at points, and the seq of the last sample in the model. Raises NotReady."""
     detector = (await session.readable()).detector
     X = batch.matrix(detector.config, session.settings.max_batch_samples)
+    times = calendar_times(session, detector.config, batch, len(X))
     await allowance.pay(len(X))
     as_of_seq = detector.next_seq - 1
     fixed = isolated(detector, len(X), MAX_ROWS)
-    log_densities = [fixed.log_density(X[part]) async for part in slices(len(X), MAX_ROWS)]
+    log_densities = [fixed.log_density(X[part], chosen(times, part)) async for part in slices(len(X), MAX_ROWS)]
     return np.concatenate(log_densities).tolist(), as_of_seq
 
 

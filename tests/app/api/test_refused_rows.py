@@ -71,7 +71,7 @@ async def test_at_most_twenty_are_named_and_all_are_counted(service):
         ("/density", {"points": [[1, 2], [True, 2], [None, None], {"a": 1}]}, ["[1][0]", "[2]", "[3]"]),
         ("/observe", {"samples": [[1, 2]] * 4, "ids": ["a", "", 3, "b\n"]}, ["[1]", "[2]", "[3]"]),
         ("/observe", {"samples": [[1, 2]] * 4, "ids": ["a", "a", None, "a"]}, ["[1]", "[3]"]),
-        ("/observe", {"samples": [[1, 2]] * 3, "timestamps": [NOW, "today", None]}, ["[1]", "[2]"]),
+        ("/observe", {"samples": [[1, 2]] * 3, "timestamps": [NOW, "today", "noon"]}, ["[1]", "[2]"]),
         ("/observe", {"samples": [[1, 2]] * 3, "timestamps": [1, NOW, NOW * 1000]}, ["[0]", "[2]"]),
         (
             "/feedback",

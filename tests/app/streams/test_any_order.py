@@ -25,14 +25,18 @@ from app.streams.open.registry import Registry
 from app.streams.open.shutdown import shut_down
 from app.streams.open.tasks import Tasks
 from app.streams.open.worker import Worker
-from core import Detector, DetectorConfig, Records
-from tests.app.harness import FakeClock, blobs
+from core import Calendar, Detector, DetectorConfig, Feature, Records
+from tests.app.harness import NOW, FakeClock, blobs
 
 CONFIG = DetectorConfig(n_features=2, warmup=4, round_growth=0.2)
+CALENDAR = DetectorConfig(
+    features=(Feature("a"), Feature("b", role="context")), warmup=4, round_growth=0.2, calendar=Calendar(("day", 3600.0))
+)
 LEASE_SECONDS = 5
 STREAMS = st.sampled_from("ab")
 LABELS = st.dictionaries(st.integers(1, 40), st.sampled_from([True, False, None]), min_size=1, max_size=8)
 X = blobs(1000)
+TIMES = np.where(np.arange(len(X)) % 9, NOW - 600.0 * np.arange(len(X)), np.nan)
 BOUNDED = settings(max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -40,7 +44,7 @@ BOUNDED = settings(max_examples=12, stateful_step_count=25, deadline=None, suppr
 class Model:
     """One stream in plain memory: the detector, and what it said of each id."""
 
-    detector: Detector = field(default_factory=lambda: Detector(CONFIG))
+    detector: Detector
     first: dict[str, tuple[float, ...]] = field(default_factory=dict)
     records: dict[int, Records] = field(default_factory=dict)
 
@@ -48,7 +52,7 @@ class Model:
         """Answer ids that are known as the first time, and learn the others."""
         new = [name for name in ids if name not in self.first]
         if new:
-            out = self.detector.observe(X[[int(name) for name in new]])
+            out = self.detector.observe(X[places(new)], times_of(self.detector.config, new))
             self.first.update(zip(new, rows_of(out), strict=True))
             self.records.update((int(seq), out.records[i]) for i, seq in enumerate(out.seq))
         return [self.first[name] for name in ids]
@@ -65,6 +69,16 @@ class Model:
         return list(outcome.values())
 
 
+def places(ids: list[str]) -> list[int]:
+    """Give the samples that have these ids."""
+    return [int(name) for name in ids]
+
+
+def times_of(config: DetectorConfig, ids: list[str]) -> Any:
+    """Give the times of samples, if their stream has a calendar."""
+    return None if config.calendar is None else TIMES[places(ids)]
+
+
 def rows_of(answer: Any) -> list[tuple[float, ...]]:
     """Give the columns of an answer as one row a sample."""
     columns = (answer.seq, answer.score, answer.threshold, answer.is_anomaly, answer.ready)
@@ -74,11 +88,13 @@ def rows_of(answer: Any) -> list[tuple[float, ...]]:
 class Life(RuleBasedStateMachine):
     """A worker on a store in memory, beside the model."""
 
+    config = CONFIG
+
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
         self.metrics, self.clock = Metrics("0"), FakeClock()
-        self.models = {"a": Model(), "b": Model()}
+        self.models = {stream: Model(Detector(self.config)) for stream in "ab"}
         self.fresh = iter(range(len(X)))
         self.memory = MemoryStore(self.clock.monotonic)
         self.workers = 0
@@ -91,7 +107,7 @@ class Life(RuleBasedStateMachine):
     def begin(self) -> None:
         self.runner.run(self.start())
         for stream in self.models:
-            assert self.run(stream, create, CONFIG)
+            assert self.run(stream, create, self.config)
 
     async def start(self, worker: str = "0") -> None:
         self.store = self.make_store()
@@ -124,8 +140,8 @@ class Life(RuleBasedStateMachine):
 
     def send(self, stream: str, ids: list[str]) -> None:
         """Observe, and compare the answer with the model's."""
-        samples = ArraySamples(X[[int(name) for name in ids]].tolist())
-        answer = self.run(stream, observe, Batch(samples, tuple(ids)))
+        batch = Batch(ArraySamples(X[places(ids)].tolist()), tuple(ids), times_of(self.config, ids))
+        answer = self.run(stream, observe, batch)
         np.testing.assert_array_equal(rows_of(answer), self.models[stream].observe(ids))
 
     @rule(stream=STREAMS, labels=LABELS)
@@ -192,5 +208,11 @@ class LifeOnSqlite(Life):
         self.folder.cleanup()
 
 
-TestInMemory, TestOnSqlite = Life.TestCase, LifeOnSqlite.TestCase
-TestInMemory.settings = TestOnSqlite.settings = BOUNDED
+class LifeWithCalendar(Life):
+    """The same with context, and with times that are not all known."""
+
+    config = CALENDAR
+
+
+TestInMemory, TestOnSqlite, TestWithCalendar = Life.TestCase, LifeOnSqlite.TestCase, LifeWithCalendar.TestCase
+TestInMemory.settings = TestOnSqlite.settings = TestWithCalendar.settings = BOUNDED
