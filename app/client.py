@@ -89,6 +89,18 @@ class Feedback(msgspec.Struct, frozen=True):
     dry_run: bool = False
 
 
+class Band(msgspec.Struct, frozen=True):
+    """Quantiles of a feature over time: values[i][j] is at level[i] and time[j]; seq tells at which samples, if any."""
+
+    stream: str
+    as_of_seq: int
+    feature: str
+    level: list[float]
+    time: list[float]
+    values: list[list[float]]
+    seq: list[int] | None = None
+
+
 class ApiError(Exception):
     """The service refused or failed: `problem` is the document that it answered."""
 
@@ -158,19 +170,25 @@ class Client:
         stream: str,
         samples: Samples,
         ids: Sequence[str | None] | None = None,
-        timestamps: Sequence[float | str] | None = None,
+        timestamps: Sequence[float | str | None] | None = None,
         *,
         learn: bool = True,
         explain: bool = False,
+        calendar: Sequence[str | float] | None = None,
+        timezone: str = "UTC",
     ) -> Observed:
         """Post samples (None or NaN = missing) and get their scores and decisions; `learn=False` only scores them.
 
         With `explain`, flagged samples come with what each feature adds to the score, and the value expected instead.
+        A stream that the samples create gets the periods of `calendar`, "day", "week" or seconds; a stream with a
+        calendar needs timestamps, None where the time is not known.
 
         An infinity raises ValueError: JSON has none, and it would look like a missing value.
         """
         body = {"samples": _finite(samples), "ids": ids, "timestamps": timestamps}
         params = {"stream": stream, "learn": _flag(learn), "explain": _flag(explain)}
+        if calendar is not None:
+            params |= {"calendar": ",".join(map(str, calendar)), "timezone": timezone}
         repeatable = (ids is not None and all(ids)) or not learn
         answer = self._send("POST", "/observe", params, _without_none(body), repeatable=repeatable)
         return msgspec.json.decode(answer.content, type=Observed)
@@ -181,14 +199,31 @@ class Client:
         answer = self._send("POST", "/feedback", params, {"labels": labels})
         return msgspec.json.decode(answer.content, type=Feedback)
 
-    def density(self, stream: str, points: Samples) -> list[float]:
+    def density(
+        self, stream: str, points: Samples, timestamps: Sequence[float | str | None] | None = None
+    ) -> list[float]:
         """Ask for the log density (nats, in the units of the samples) at points; nothing is learned."""
-        document = self._document("POST", "/density", {"stream": stream}, {"points": _finite(points)})
+        body = {"points": _finite(points), "timestamps": timestamps}
+        document = self._document("POST", "/density", {"stream": stream}, _without_none(body))
         return msgspec.convert(document["log_density"], list[float])
 
     def model(self, stream: str) -> dict[str, Any]:
         """Describe the learned density: nodes, hyperplanes, weights, means, covariances."""
         return self._document("GET", "/density", {"stream": stream})
+
+    def band(
+        self,
+        stream: str,
+        feature: str,
+        begin: float,
+        end: float,
+        levels: Sequence[float] = (0.05, 0.5, 0.95),
+        points: int = 289,
+    ) -> Band:
+        """Get the quantiles of a feature from one time to another, in epoch seconds, given calendar and context."""
+        times = {"from": repr(begin), "to": repr(end), "points": str(points)}
+        params = {"feature": feature, "levels": ",".join(map(repr, levels)), **times}
+        return msgspec.convert(self._document("GET", _path(stream) + "/band", params), Band)
 
     def create(self, stream: str, config: Mapping[str, Any]) -> dict[str, Any]:
         """Create a stream; if it exists with the same config nothing happens, with another config it is an error."""

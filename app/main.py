@@ -10,6 +10,7 @@ from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
 from app.api import (
+    band,
     density,
     events,
     feedback,
@@ -55,6 +56,7 @@ RESOURCES = (
     ingest,
     feedback,
     density,
+    band,
     listing,
     streams,
     sources,

@@ -105,7 +105,14 @@ ROUTES = [
             query=STREAM_QUERY,
             body={JSON: ref("DensityBody")},
             answers={200: Answer({JSON: ref("DensityAnswer")})},
-            problems=("unknown_stream", "not_ready", "too_many", "invalid_samples", "invalid_ids", "invalid_timestamps"),
+            problems=(
+                "unknown_stream",
+                "not_ready",
+                "too_many",
+                "invalid_samples",
+                "invalid_ids",
+                "invalid_timestamps",
+            ),
         ),
     ),
     Route(

@@ -177,6 +177,14 @@ EXAMPLES: Final[dict[str, Any]] = {
         "y_values": [11.0, 29.0],
         "log_density": [[-12.1, -11.8], [-11.9, -12.3]],
     },
+    "ExpectedBand": {
+        "stream": "web-1",
+        "as_of_seq": 101,
+        "feature": "cpu",
+        "level": [0.05, 0.95],
+        "time": [1800000000.0, 1800043200.0],
+        "values": [[0.22, 0.11], [0.39, 0.27]],
+    },
     "StreamConfig": _CONFIG,
     "StreamDescription": {
         "stream": "web-1",

@@ -15,6 +15,7 @@ from app.streams.maintenance.store_opening import StoreOpening
 from app.streams.maintenance.store_probe import StoreProbe
 from app.streams.open.registry import Registry
 from app.streams.open.tasks import Tasks
+from app.streams.views.band import Bands
 from app.streams.views.catalog import Catalog
 from app.streams.views.grids import GridCache
 
@@ -37,6 +38,7 @@ class Service:
     metrics: Metrics
     tasks: Tasks = field(default_factory=Tasks)
     grids: GridCache = field(default_factory=GridCache)
+    bands: Bands = field(default_factory=Bands)
     is_stopping: bool = False
 
     def stop_soon(self) -> None:

@@ -114,6 +114,25 @@ def test_observe_asks_for_scores_only() -> None:
     assert (params["learn"], params["explain"]) == ("false", "true")
 
 
+def test_a_calendar_goes_with_the_samples_and_times_may_be_unknown() -> None:
+    script = Script(ok(OBSERVED))
+    zone = {"calendar": ["day", 3600], "timezone": "Europe/Berlin"}
+    script.client().observe("s", [[1.0], [2.0]], timestamps=[1.5, None], **zone)
+    params = script.requests[0].url.params
+    assert (params["calendar"], params["timezone"]) == ("day,3600", "Europe/Berlin")
+    assert script.sent()["timestamps"] == [1.5, None]
+
+
+def test_a_band_is_asked_for_exactly_and_read() -> None:
+    said = {"stream": "s", "as_of_seq": 7, "feature": "cpu", "level": [0.1], "time": [1.1, 2.2], "values": [[3.0, 4.0]]}
+    script = Script(ok(said))
+    band = script.client().band("s", "cpu", 1.1, 2.2, [0.1], points=2)
+    url = script.requests[0].url
+    assert url.path == "/streams/s/band"
+    assert dict(url.params) == {"feature": "cpu", "levels": "0.1", "from": "1.1", "to": "2.2", "points": "2"}
+    assert (band.values, band.seq) == ([[3.0, 4.0]], None)
+
+
 @pytest.mark.parametrize("sample", [[1.0, float("inf")], {"cpu": float("-inf")}])
 def test_an_infinity_is_refused_because_json_would_call_it_missing(sample: Any) -> None:
     script = Script()

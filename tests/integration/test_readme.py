@@ -52,11 +52,13 @@ def test_the_examples_run_in_order(tmp_path: Path) -> None:
     assert first["severity"] == pytest.approx(FIRST_ANSWER["severity"], abs=0.05)
     rounded = {"score": 0, "threshold": 0, "severity": 0}
     assert first | rounded == FIRST_ANSWER | rounded
-    assert json.loads(answers[2]) == ANSWER
-    assert json.loads(answers[3])["outcomes"]["applied"] == 2
-    assert json.loads(answers[4])["samples_needed"] == 30
-    assert "itan_samples_total" in answers[-9]
-    assert "explanation_note" in answers[-8]
+    assert json.loads(answers[2])["stream"] == "cpu"
+    assert json.loads(answers[3]) == ANSWER
+    assert json.loads(answers[4])["outcomes"]["applied"] == 2
+    assert json.loads(answers[5])["samples_needed"] == 30
+    assert "itan_samples_total" in answers[-10]
+    assert "explanation_note" in answers[-9]
+    assert json.loads(answers[-8])["config"]["features"][1]["role"] == "context"
     assert json.loads(answers[-5])["taken"] == 2
     assert (json.loads(answers[-6])["taken"], json.loads(answers[-6])["refused"]) == (1, 0)
     assert json.loads(answers[-4])["streams"][0]["readable"]

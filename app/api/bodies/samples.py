@@ -255,6 +255,6 @@ def samples_of(rows: Sequence[Row], field: str, places: Sequence[int]) -> Sample
     return ArraySamples(cast(Sequence[ArraySample], rows), field, places)
 
 
-def times_of(moments: Sequence[Moment | None | UnsetType]) -> Times:
+def times_of(moments: Sequence[Moment | UnsetType | None]) -> Times:
     """Give moments as epoch seconds; NaN for null."""
     return np.array([m.timestamp() if isinstance(m, datetime) else m for m in moments], dtype=np.float64)

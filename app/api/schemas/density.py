@@ -9,7 +9,7 @@ from app.api.schemas.types import AsOfSeq, Moment, SampleRows
 
 
 class DensityBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Points as arrays or as objects of named values; a stream with a calendar needs their timestamps, null = not known."""
+    """Points as arrays or as objects of named values; a stream with a calendar needs timestamps, null = not known."""
 
     points: SampleRows
     timestamps: Annotated[list[Moment | None], Meta(min_length=1)] | UnsetType = UNSET
@@ -81,3 +81,17 @@ class DensityGrid(msgspec.Struct):
     x_values: list[float]
     y_values: list[float]
     log_density: list[list[float]]
+
+
+class ExpectedBand(msgspec.Struct, omit_defaults=True):
+    """Quantiles of a feature given the context; values[i][j] is at level[i], time[j], in the unit of the samples."""
+
+    stream: str
+    as_of_seq: AsOfSeq
+    feature: str
+    level: list[float]
+    time: Annotated[list[float], Meta(description="epoch seconds")]
+    values: list[list[float]]
+    seq: (
+        Annotated[list[int], Meta(description="the samples whose context it is, if features are context")] | UnsetType
+    ) = UNSET

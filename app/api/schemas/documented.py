@@ -2,7 +2,7 @@
 
 import msgspec
 
-from app.api.schemas.density import DensityAnswer, DensityBody, DensityGrid, Model
+from app.api.schemas.density import DensityAnswer, DensityBody, DensityGrid, ExpectedBand, Model
 from app.api.schemas.history import History, ReviewQueue, Sample
 from app.api.schemas.ingest import IngestAnswer, IngestProblem, IngestRecord
 from app.api.schemas.samples import FeedbackAnswer, FeedbackBody, ObserveAnswer, ObserveBody, ObserveLine
@@ -28,6 +28,7 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     DensityAnswer,
     Model,
     DensityGrid,
+    ExpectedBand,
     StreamDescription,
     StreamEstimate,
     History,

@@ -35,7 +35,7 @@ class ObserveLine(msgspec.Struct, forbid_unknown_fields=True):
 
     sample: ArraySample | NamedSample
     id: ClientId | UnsetType | None = UNSET
-    timestamp: Moment | None | UnsetType = UNSET
+    timestamp: Moment | UnsetType | None = UNSET
 
 
 class Explanation(msgspec.Struct):

@@ -17,8 +17,8 @@ from app.streams.log.events import read_all_records, read_batch
 class Columns:
     """n samples with their scores; label is 1 (anomalous), -1 (normal) or 0 (none), id is "" if there is none.
 
-    time is in epoch seconds: the sample's timestamp, or its arrival if it came without one; stamp is NaN then. incident is 0 where there
-    is none; event is a place in core.INCIDENT_EVENTS.
+    time is in epoch seconds: the sample's timestamp, or its arrival if it came without one; stamp is NaN then. incident
+    is 0 where there is none; event is a place in core.INCIDENT_EVENTS.
     """
 
     seq: npt.NDArray[np.int64]
@@ -65,4 +65,6 @@ def batch_columns(entries: Sequence[Entry]) -> Columns:
     time = np.where(np.isnan(records.time), np.repeat([event.at for event in events], lengths), records.time)
     decided = (records.score, records.threshold, records.is_anomaly)
     said = (*decided, records.severity, records.incident, records.event)
-    return Columns(records.seq, np.array(list(ids), object), time, records.time, *said, np.zeros(len(records), np.int8), records.x)
+    return Columns(
+        records.seq, np.array(list(ids), object), time, records.time, *said, np.zeros(len(records), np.int8), records.x
+    )

@@ -125,6 +125,7 @@ CALLS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("get_model", "GET", "/density?stream=s&covariances=false", {}),
     ("get_model", "GET", "/density?stream=kinds", {}),
     ("get_density_grid", "GET", "/density/grid?stream=s&x=0&y=1&size=4", {}),
+    ("get_band", "GET", "/streams/s/band?feature=0&from=1800000000&to=1800086400", {}),
     ("list_streams", "GET", "/streams", {}),
     ("list_streams", "GET", "/streams?details=true&limit=100&after=kinds", {}),
     ("create_stream", "PUT", "/streams/web", {"json": {"n_features": 2}}),

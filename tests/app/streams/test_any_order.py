@@ -30,7 +30,10 @@ from tests.app.harness import NOW, FakeClock, blobs
 
 CONFIG = DetectorConfig(n_features=2, warmup=4, round_growth=0.2)
 CALENDAR = DetectorConfig(
-    features=(Feature("a"), Feature("b", role="context")), warmup=4, round_growth=0.2, calendar=Calendar(("day", 3600.0))
+    features=(Feature("a"), Feature("b", role="context")),
+    warmup=4,
+    round_growth=0.2,
+    calendar=Calendar(("day", 3600.0)),
 )
 LEASE_SECONDS = 5
 STREAMS = st.sampled_from("ab")
