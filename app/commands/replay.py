@@ -53,6 +53,17 @@ def replay(
     config: Annotated[
         str | None, typer.Option(help="Create the stream first, with this config (JSON).", show_default=False)
     ] = None,
+    context: Annotated[
+        str, typer.Option(help="Create the stream first; these features, comma-separated, are context.")
+    ] = "",
+    calendar: Annotated[
+        str,
+        typer.Option(
+            help="Create the stream first, with a calendar of these periods: day, week or seconds, comma-separated. "
+            "The times are those of --timestamp-column."
+        ),
+    ] = "",
+    timezone: Annotated[str, typer.Option(help="Time zone of the calendar, such as Europe/Berlin.")] = "UTC",
     url: Url = DEFAULT_URL,
     key: Key = None,
     retry_seconds: Annotated[
@@ -66,7 +77,12 @@ def replay(
     scores: Annotated[
         Path | None, typer.Option(help="Write seq, score, threshold, severity, flag, incident, label as CSV.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw scores, threshold, flags and labels (PNG).")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw scores, threshold, flags and labels (PNG); with context also values and expected band."
+        ),
+    ] = None,
 ) -> None:
     """Send a labelled file to a stream, the labels late, and report the results.
 
@@ -77,9 +93,11 @@ def replay(
     """
     from app.replay.feed import Plan
     from app.replay.local import local_service
+    from app.replay.plot import draw
     from app.replay.report import format_report
     from app.replay.rows import Columns, open_table
     from app.replay.run import Start, run_replay
+    from app.replay.signals import signals_of
 
     if store and not local:
         raise fail("--store needs --local: a running service has its own store", MISUSED)
@@ -87,17 +105,18 @@ def replay(
     if plot and find_spec("matplotlib") is None:
         raise fail("--plot needs matplotlib: uv run --extra plot itan replay ...", MISUSED)
     parts = Columns(label_column, timestamp_column, id_column, _names(columns), _names(drop))
-    plan = Plan(stream, batch_size, label_delay, label_group, label_rate, seed, limit, final_labels)
-    start = Start(first, resume, _config(config))
+    plan = Plan(stream, batch_size, label_delay, label_group, label_rate, seed, limit, final_labels, plot is not None)
+    start = Start(first, resume, _full_config(config, context, calendar, timezone, timestamp_column), _names(context))
     service = local_service(store) if local else nullcontext(url)
     with one_line_errors(), StopRequests() as stop, open_table(file, parts) as table, service as address:
         with Client(address, None if local else key, retry_seconds=retry_seconds) as client, _progress(limit) as posted:
             outcome, report = run_replay(client, table, plan, start, stop.came, posted)
+            signals = signals_of(client, report, outcome) if plot else []
         print(json.dumps(report.to_dict()) if as_json else format_report(report))
         if scores:
             _write_scores(outcome, scores)
         if plot:
-            _plot(outcome, stream, plot)
+            draw(outcome, signals, stream, plot)
     if outcome.stopped:
         raise typer.Exit(INTERRUPTED)
 
@@ -125,6 +144,32 @@ def _config(text: str | None) -> dict[str, Any] | None:
     return config
 
 
+def _full_config(
+    text: str | None, context: str, calendar: str, timezone: str, timestamp_column: str | None
+) -> dict[str, Any] | None:
+    """Give the config of a stream that is to be created: that of --config, with the calendar; None for no stream."""
+    config = _config(text)
+    if context and config and not {"features", "n_features"}.isdisjoint(config):
+        raise fail("--context needs a --config without features: give their roles there", MISUSED)
+    if not calendar:
+        return {} if config is None and context else config
+    if config and "calendar" in config:
+        raise fail("--calendar needs a --config without a calendar", MISUSED)
+    if timestamp_column is None:
+        raise fail("--calendar needs --timestamp-column, the column of the times", MISUSED)
+    return {**(config or {}), "calendar": {"periods": _periods(calendar), "timezone": timezone}}
+
+
+def _periods(text: str) -> list[str | float]:
+    periods: list[str | float] = []
+    for name in _names(text):
+        try:
+            periods.append(float(name))
+        except ValueError:
+            periods.append(name)
+    return periods
+
+
 @contextmanager
 def _progress(total: int | None) -> Iterator[Callable[[int], object]]:
     from rich.console import Console
@@ -147,9 +192,3 @@ def _write_scores(outcome: "Outcome", path: Path) -> None:
         writer.writerows(
             (*cells, None if label is None else int(label)) for *cells, label in zip(*columns, strict=True)
         )
-
-
-def _plot(outcome: "Outcome", stream: str, path: Path) -> None:
-    from app.replay.plot import draw
-
-    draw(outcome, stream, path)

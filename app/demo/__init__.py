@@ -1,1 +1,1 @@
-"""A made-up stream to look at."""
+"""Made-up streams to look at."""

@@ -1,11 +1,11 @@
-"""Feeds the made-up stream to a service, and some of its labels, late."""
+"""Feeds the made-up streams to a service, and some of their labels, late."""
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from app.client import Client
-from app.demo.pump import Reading
+from app.demo.reading import Reading
 
 LABEL_DELAY = 60
 LABELLED_FLAGS, LABELLED_OTHERS = 0.6, 0.1
@@ -41,20 +41,24 @@ class Feeder:
             self._client.feedback(self._stream, labels)
 
 
-def feed_past(feeder: Feeder, n: int, per_second: float, now: float) -> None:
-    """Post a past of n readings, in batches."""
-    for first in range(0, n, LABEL_DELAY):
-        batch = range(first, min(first + LABEL_DELAY, n))
-        feeder.post([now - (n - i) / per_second for i in batch])
+def feed_past(feeder: Feeder, times: Sequence[float]) -> None:
+    """Post a reading for each of these times, in batches."""
+    for first in range(0, len(times), LABEL_DELAY):
+        feeder.post(times[first : first + LABEL_DELAY])
 
 
 def feed_live(
-    feeder: Feeder, n: int | None, per_second: float, clock: Callable[[], float], wait: Callable[[float], bool]
+    feeders: Mapping[Feeder, Callable[[], float]],
+    n: int | None,
+    per_second: float,
+    clock: Callable[[], float],
+    wait: Callable[[float], bool],
 ) -> None:
-    """Post one reading after the other at that rate: n of them, or until the wait is interrupted."""
-    start, first = clock(), feeder.n_sent
-    while n is None or feeder.n_sent < first + n:
-        due = start + (feeder.n_sent - first + 1) / per_second
-        if wait(max(0.0, due - clock())):
+    """Post one reading after the other at that rate, each feeder by its clock: n, or until the wait is interrupted."""
+    start, sent = clock(), 0
+    while n is None or sent < n:
+        sent += 1
+        if wait(max(0.0, start + sent / per_second - clock())):
             return
-        feeder.post([clock()])
+        for feeder, time in feeders.items():
+            feeder.post([time()])

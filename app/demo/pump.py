@@ -1,12 +1,13 @@
 """A made-up pump station: regimes, a slow drift, and faults of two kinds."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import count
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+from app.demo.reading import Reading
 
 FEATURES: Final = ("flow", "pressure", "power", "temperature")
 SPREAD: Final = np.array([4.0, 0.15, 2.0, 0.8])
@@ -23,14 +24,6 @@ STAY: Final = 0.93
 DRIFT: Final = np.array([0.0, 0.0, 3.0, 5.0])
 DRIFT_SAMPLES: Final = 4_000
 FAULT_RATE: Final = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One sample with its truth."""
-
-    values: dict[str, float]
-    is_fault: bool
 
 
 def readings(seed: int) -> Iterator[Reading]:

@@ -26,11 +26,13 @@ class Plan:
     seed: int = 0
     limit: int | None = None
     final_labels: bool = True
+    keeps_rows: bool = False
+    """Whether the outcome keeps what was sent."""
 
 
 @dataclass
 class Outcome:
-    """The service's answer to each sample of this replay, and its label in the file."""
+    """The service's answer to each sample of this replay, and its label in the file; the rows only if they are kept."""
 
     seq: list[int] = field(default_factory=list)
     score: list[float | None] = field(default_factory=list)
@@ -42,6 +44,7 @@ class Outcome:
     label_outcomes: Counter[str] = field(default_factory=Counter)
     incident_events: Counter[str] = field(default_factory=Counter)
     stopped: bool = False
+    rows: list[Row] = field(default_factory=list)
 
     def add(self, observed: Observed, labels: Sequence[bool | None]) -> None:
         """Append the answers to one batch."""
@@ -127,6 +130,8 @@ class Feed:
         for (_, revealed), seq in zip(self._batch, observed.seq or [], strict=True):
             if revealed:
                 revealed.seq = seq
+        if self._plan.keeps_rows:
+            self.outcome.rows += rows
         self._batch.clear()
         self.outcome.add(observed, [row.label for row in rows])
         self._posted(len(rows))

@@ -1,28 +1,40 @@
-"""Draw a replay: scores, threshold, flags and labels over time."""
+"""Draw a replay: scores, threshold, flags and labels, and values in front of the band that was expected."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.replay.feed import Outcome
+from app.replay.signals import Signal
 
 # a score can be the largest double, which no axis can hold
 EDGE = 1e15
 
 
-def draw(outcome: Outcome, title: str, path: Path) -> None:
+def draw(outcome: Outcome, signals: Sequence[Signal], title: str, path: Path) -> None:
     """Write a picture; ModuleNotFoundError if matplotlib is not installed."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot
 
+    size = (12, 5 + 3 * len(signals))
+    figure, axes = pyplot.subplots(1 + len(signals), figsize=size, layout="constrained", squeeze=False)
+    _draw_scores(axes[0, 0], outcome, title)
+    for part, signal in zip(axes[1:, 0], signals, strict=True):
+        _draw_signal(part, signal, np.array(outcome.flag, dtype=np.bool_))
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+
+
+def _draw_scores(axes: Any, outcome: Outcome, title: str) -> None:
     seq, score = np.array(outcome.seq), np.array(outcome.score, dtype=np.float64)
     threshold, flag = np.array(outcome.threshold, dtype=np.float64), np.array(outcome.flag, dtype=np.bool_)
     anomalous = np.array([label is True for label in outcome.label], dtype=np.bool_)
     shown = score.clip(-EDGE, EDGE)
-    figure, axes = pyplot.subplots(figsize=(12, 5), layout="constrained")
     axes.plot(seq, shown, ".", markersize=3, color="0.6", label="score")
     axes.plot(seq, threshold.clip(-EDGE, EDGE), color="tab:blue", linewidth=1.5, label="threshold")
     axes.plot(
@@ -33,8 +45,26 @@ def draw(outcome: Outcome, title: str, path: Path) -> None:
     # linear for the usual scores, then by powers of ten: one gross outlier would flatten everything else
     axes.set_yscale("symlog", linthresh=_usual(score))
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+
+
+def _draw_signal(axes: Any, signal: Signal, flag: NDArray[np.bool_]) -> None:
+    """Draw the values of a feature in front of its band; the frame is that of the band and nearly all values."""
+    x, band_x = (_dates(at) if signal.by_time else at for at in (signal.x, signal.band_x))
+    axes.fill_between(band_x, signal.low, signal.high, color="tab:green", alpha=0.25, label="expected, 5 to 95 %")
+    axes.plot(band_x, signal.middle, color="tab:green", linewidth=0.8)
+    axes.plot(x, signal.values, ".", markersize=3, color="0.4", label=signal.feature)
+    axes.plot(x[flag], signal.values[flag], "x", markersize=4, color="tab:orange", label="flagged")
+    axes.set(xlabel="time (UTC)" if signal.by_time else "seq", ylabel=signal.feature)
+    known = np.concatenate([signal.values[np.isfinite(signal.values)], signal.low, signal.high]).clip(-EDGE, EDGE)
+    if known.size:
+        low, high = np.quantile(known, [0.002, 0.998])
+        margin = 0.1 * (high - low) or 1.0
+        axes.set_ylim(low - margin, high + margin)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+
+
+def _dates(seconds: NDArray[np.float64]) -> NDArray[np.datetime64]:
+    return (seconds * 1000).astype("datetime64[ms]")
 
 
 def _usual(score: NDArray[np.float64]) -> float:

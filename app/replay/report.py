@@ -15,11 +15,15 @@ from app.replay.ranking import average_precision, best_fixed_threshold, ranking_
 class Report:
     """Figures of one replay; ranking and costs cover the samples that have a score and a label in the file.
 
+    context names the features that are context, timestamps the column of the times that were sent.
     longest_incident is in samples, from the one that opened it to the one that ended it.
     """
 
     stream: str
     features: list[str] | None
+    context: list[str]
+    calendar: dict[str, Any] | None
+    timestamps: str | None
     samples: int
     not_scored: int
     labelled: int
@@ -51,7 +55,7 @@ class Report:
         return asdict(self)
 
 
-def make_report(outcome: Outcome, seconds: float, stream: Mapping[str, Any]) -> Report:
+def make_report(outcome: Outcome, seconds: float, stream: Mapping[str, Any], timestamps: str | None = None) -> Report:
     """Sum up an outcome; `stream` is the service's document of the stream, for its costs and its threshold."""
     config = stream["config"]
     cost_miss, cost_false_alarm = config["cost_false_negative"], config["cost_false_positive"]
@@ -66,6 +70,9 @@ def make_report(outcome: Outcome, seconds: float, stream: Mapping[str, Any]) -> 
     return Report(
         stream=stream["stream"],
         features=None if config["features"] is None else [feature["name"] for feature in config["features"]],
+        context=[feature["name"] for feature in config["features"] or () if feature["role"] == "context"],
+        calendar=config["calendar"],
+        timestamps=timestamps,
         samples=len(outcome.score),
         not_scored=outcome.score.count(None),
         labelled=len(judged),
@@ -100,6 +107,7 @@ def format_report(report: Report) -> str:
     lines = {
         "stream": f"{report.stream}, up to seq {report.last_seq}" + (" (stopped early)" if report.stopped else ""),
         "features": ", ".join(report.features or ["not named"]),
+        "context": _context(report),
         "samples": f"{report.samples} in {report.seconds:.2f} s, {report.samples_per_second:.0f} a second",
         "not scored": f"{report.not_scored} (warm-up)",
         "judged": f"{report.labelled}, {report.anomalies} of them anomalous",
@@ -114,6 +122,14 @@ def format_report(report: Report) -> str:
         "threshold at the end": _number(report.threshold),
     }
     return "\n".join(f"{name:<21} {value}" for name, value in lines.items())
+
+
+def _context(report: Report) -> str:
+    known = list(report.context)
+    if report.calendar is not None:
+        periods, zone = map(str, report.calendar["periods"]), report.calendar["timezone"]
+        known.append(f"{' and '.join(periods)} ({zone}) by the column {report.timestamps}")
+    return ", ".join(known) or "none"
 
 
 def _incidents(report: Report) -> str:

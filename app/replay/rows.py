@@ -61,6 +61,11 @@ class Table:
         """Tell whether the user named the features."""
         return bool(self._columns.features)
 
+    @property
+    def timestamp_column(self) -> str | None:
+        """The column of the timestamps, if there is one."""
+        return self._columns.timestamp
+
     def choose(self, features: Sequence[str]) -> None:
         """Use these columns as features, in this order."""
         if absent := [name for name in features if name not in self._places]:

@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,12 +24,14 @@ class Broken(RuntimeError):
 class Start:
     """Where a replay begins.
 
-    Rows before `first_row` are skipped; `resume` continues at the stream's seq; `config` creates the stream.
+    Rows before `first_row` are skipped; `resume` continues at the stream's seq; `config` creates the stream, and the
+    features named by `context` are context in it.
     """
 
     first_row: int = 0
     resume: bool = False
     config: Mapping[str, Any] | None = None
+    context: tuple[str, ...] = ()
 
 
 def run_replay(
@@ -44,13 +46,13 @@ def run_replay(
     state = find_stream(client, plan.stream)
     config = start.config if state is not None else _declared(start.config, table)
     if config is not None:
-        client.create(plan.stream, _with_features(config, table))
+        client.create(plan.stream, _with_features(config, table, start.context))
         state = find_stream(client, plan.stream)
     feed = _make_feed(client, table, plan, state, start, stopping, posted)
     began = time.perf_counter()
     _feed(feed, table, start.first_row)
     seconds = time.perf_counter() - began
-    return feed.outcome, make_report(feed.outcome, seconds, client.get(plan.stream))
+    return feed.outcome, make_report(feed.outcome, seconds, client.get(plan.stream), table.timestamp_column)
 
 
 def find_stream(client: Client, stream: str) -> dict[str, Any] | None:
@@ -79,10 +81,13 @@ def _declared(config: Mapping[str, Any] | None, table: Table) -> Mapping[str, An
     return {} if odd and config is None else config
 
 
-def _with_features(config: Mapping[str, Any], table: Table) -> dict[str, Any]:
+def _with_features(config: Mapping[str, Any], table: Table, context: Sequence[str]) -> dict[str, Any]:
     if "features" in config or "n_features" in config:
         return dict(config)
-    return {"features": [{"name": name} for name in table.features], **config}
+    if absent := [name for name in context if name not in table.features]:
+        raise BadTable(f"{', '.join(absent)} cannot be context: the features are {', '.join(table.features)}")
+    features = [{"name": name, "role": "context" if name in context else "value"} for name in table.features]
+    return {"features": features, **config}
 
 
 def _make_feed(

@@ -2,8 +2,10 @@
 
 import csv
 import json
+import math
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -12,12 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
 from app.client import Client
 from app.replay.local import local_service
+from app.replay.plot import draw
+from app.replay.signals import Signal
 
 ITAN = [sys.executable, "-m", "app.cli"]
 RARE = 12
@@ -143,6 +148,93 @@ def test_people_get_lines(service: str, table: Path) -> None:
 def test_the_plot_is_a_picture(service: str, table: Path, tmp_path: Path) -> None:
     replay(*options(table, "plot", service), "--plot", tmp_path / "out.png")
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture(scope="module")
+def seasonal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a rate that follows the hour and the load, one row every ten minutes for ten days."""
+    lot = random.Random(3)
+    path = tmp_path_factory.mktemp("seasonal") / "s.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["when", "rate", "load"])
+        for t in range(1440):
+            load = lot.gauss(0, 1)
+            rate = 5 * math.sin(2 * math.pi * t / 144) + load + lot.gauss(0, 0.3)
+            writer.writerow([1_700_000_000 + 600 * t, rate, load])
+    return path
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, *words: str | Path) -> list[Signal]:
+    """Replay with --plot, and give the signals that it drew."""
+    found: list[Signal] = []
+
+    def draw_and_keep(outcome: Any, signals: list[Signal], title: str, path: Path) -> None:
+        found.extend(signals)
+        draw(outcome, signals, title, path)
+
+    monkeypatch.setattr("app.replay.plot.draw", draw_and_keep)
+    picture = Path(words[0]).parent / "signals.png"
+    replay(*words, "--plot", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    picture.unlink()
+    return found
+
+
+def test_a_calendar_is_created_and_its_band_drawn_behind_the_values(
+    service: str, seasonal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [seasonal, "--stream", "season", "--url", service, "--timestamp-column", "when", "--columns", "rate"]
+    (shown,) = drawn(monkeypatch, *words, "--calendar", "day,7200", "--timezone", "Europe/Berlin")
+    with Client(service) as client:
+        config = client.get("season")["config"]
+    assert config["calendar"] == {"periods": ["day", 7200], "timezone": "Europe/Berlin"}
+    assert (shown.feature, shown.by_time) == ("rate", True)
+    assert (shown.x[0], shown.x[-1]) == (shown.band_x[0], shown.band_x[-1]) == (1_700_000_000, 1_700_863_400)
+    low, high = np.interp(shown.x, shown.band_x, shown.low), np.interp(shown.x, shown.band_x, shown.high)
+    assert 0.8 < ((low < shown.values) & (shown.values < high)).mean() < 0.99
+    assert (high - low).mean() < 0.6 * np.ptp(shown.values)
+
+
+def test_context_is_created_and_its_band_stands_at_the_samples(
+    service: str, seasonal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [seasonal, "--stream", "loaded", "--url", service, "--drop", "when", "--context", "load"]
+    (shown,) = drawn(monkeypatch, *words)
+    with Client(service) as client:
+        features = client.get("loaded")["config"]["features"]
+    assert [(feature["name"], feature["role"]) for feature in features] == [("rate", "value"), ("load", "context")]
+    assert (shown.feature, shown.by_time) == ("rate", False)
+    assert shown.band_x.tolist() == shown.x.tolist() == list(range(1, 1441))
+
+
+def test_the_report_tells_context_and_the_column_of_the_times(service: str, seasonal: Path) -> None:
+    words = [seasonal, "--stream", "both", "--url", service, "--timestamp-column", "when"]
+    words += ["--context", "load", "--calendar", "day"]
+    found = report(*words)
+    assert (found["context"], found["timestamps"]) == (["load"], "when")
+    assert found["calendar"] == {"periods": ["day"], "timezone": "UTC"}
+    text = replay(*words).stdout
+    assert re.search(r"^context +load, day \(UTC\) by the column when$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--calendar", "day"], "--timestamp-column"),
+        (["--calendar", "day", "--timestamp-column", "when", "--config", '{"calendar": null}'], "--calendar needs"),
+        (["--context", "load", "--config", '{"n_features": 3}'], "--context needs"),
+        (["--context", "noise"], "noise cannot be context"),
+        (["--context", "load,rate,when"], "nothing but context"),
+        (["--calendar", "month", "--timestamp-column", "when"], "calendar.periods[0]"),
+    ],
+)
+def test_a_wrong_context_creates_nothing(service: str, seasonal: Path, words: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, ["replay", str(seasonal), "--stream", "none", "--url", service, *words])
+    assert done.exit_code != 0
+    assert said in done.stderr
+    with Client(service) as client:
+        assert "none" not in client.streams()
 
 
 def test_a_missing_matplotlib_is_said_before_anything_is_sent(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:

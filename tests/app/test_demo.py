@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
@@ -13,9 +14,11 @@ import numpy as np
 import pytest
 
 from app.client import Feedback, Observed
-from app.commands.demo import HISTORY
+from app.commands.demo import HISTORY, SHOP_HISTORY
+from app.demo import shop
 from app.demo.feeding import LABEL_DELAY, Feeder, feed_live, feed_past
-from app.demo.pump import FEATURES, Reading, readings
+from app.demo.pump import FEATURES, readings
+from app.demo.reading import Reading
 from core import Detector, DetectorConfig, Feature, Records
 from tests.processes import wait_until
 
@@ -45,13 +48,13 @@ class Recorder:
 class InProcess:
     """Stands in for the client and the service: a detector learns what it is sent."""
 
-    def __init__(self) -> None:
-        self.detector = Detector(DetectorConfig(features=tuple(Feature(name) for name in FEATURES)))
+    def __init__(self, config: DetectorConfig) -> None:
+        self.detector = Detector(config)
         self.records: list[Records] = []
         self.flagged: list[bool] = []
 
     def observe(self, stream: str, samples: Any, timestamps: Any) -> Observed:
-        told = self.detector.observe([list(values.values()) for values in samples])
+        told = self.detector.observe([list(values.values()) for values in samples], timestamps)
         self.records += [told.records[[i]] for i in range(len(samples))]
         self.flagged += told.is_anomaly.tolist()
         n = len(samples)
@@ -64,16 +67,36 @@ class InProcess:
             self.records[told.records.seq[place] - 1] = told.records[[place]]
 
 
+def noted(readings: Iterator[Reading], truth: list[bool]) -> Iterator[Reading]:
+    """Give readings, and note which of them are faults."""
+    for reading in readings:
+        truth.append(reading.is_fault)
+        yield reading
+
+
+def test_the_shop_is_learned_with_its_calendar_and_its_faults_are_found() -> None:
+    truth: list[bool] = []
+    shown = InProcess(DetectorConfig.from_dict(shop.CONFIG))
+    n = SHOP_HISTORY + 1_344
+    feed_past(Feeder(shown, "s", noted(shop.readings(0), truth), 0), list(islice(shop.times(), n)))
+    assert any(shown.flagged[SHOP_HISTORY - 400 : SHOP_HISTORY])
+    flagged, faults = np.array(shown.flagged)[SHOP_HISTORY:], np.array(truth)[SHOP_HISTORY:n]
+    assert (flagged & faults).sum() >= 0.6 * faults.sum() >= 5
+    assert (flagged & faults).sum() >= 0.6 * flagged.sum()
+
+
+def test_the_shop_begins_on_a_monday_long_before_now() -> None:
+    first, second = islice(shop.times(), 2)
+    assert datetime.fromtimestamp(first, UTC).strftime("%a %H:%M") == "Mon 00:00"
+    assert second - first == 900
+    assert shop.usual(first + 13 * 3600) > 3 * shop.usual(first + 3600)
+    assert shop.usual(first + 13 * 3600) > 1.5 * shop.usual(first + 6 * 86_400 + 13 * 3600)
+
+
 def test_the_demo_begins_with_flags_in_view_and_finds_most_faults_and_little_else() -> None:
     truth: list[bool] = []
-
-    def noted() -> Iterator[Reading]:
-        for reading in readings(seed=0):
-            truth.append(reading.is_fault)
-            yield reading
-
-    shown = InProcess()
-    feed_past(Feeder(shown, "s", noted(), 0), 3_000, 8.0, now=1000.0)
+    shown = InProcess(DetectorConfig(features=tuple(Feature(name) for name in FEATURES)))
+    feed_past(Feeder(shown, "s", noted(readings(0), truth), 0), [i / 8.0 for i in range(3_000)])
     assert any(shown.flagged[HISTORY - 400 : HISTORY])
     flagged, faults = np.array(shown.flagged)[HISTORY:], np.array(truth)[HISTORY:3_000]
     assert (flagged & faults).sum() >= 0.7 * faults.sum() >= 7
@@ -88,9 +111,9 @@ def test_the_same_seed_gives_the_same_stream() -> None:
 
 def test_labels_come_late_and_for_some() -> None:
     recorder = Recorder()
-    feed_past(Feeder(recorder, "s", readings(0), 0), 500, 10.0, now=1000.0)
-    times = [time for kind, sent in recorder.events if kind == "samples" for time in sent]
-    assert times == pytest.approx(np.arange(950.0, 1000.0, 0.1))
+    stamps = np.arange(950.0, 1000.0, 0.1).tolist()
+    feed_past(Feeder(recorder, "s", readings(0), 0), stamps)
+    assert [time for kind, sent in recorder.events if kind == "samples" for time in sent] == stamps
     labelled = [seq for kind, sent in recorder.events if kind == "labels" for seq in sent]
     flagged = [seq for seq in labelled if seq % 7 == 0]
     assert labelled == sorted(set(labelled))
@@ -99,13 +122,16 @@ def test_labels_come_late_and_for_some() -> None:
 
 
 def test_live_readings_keep_to_the_rate_and_end_when_asked() -> None:
-    recorder, time = Recorder(), [0.0]
+    recorder, shop_recorder, time = Recorder(), Recorder(), [0.0]
 
     def wait(seconds: float) -> bool:
         time[0] += seconds
         return time[0] > 5.0
 
-    feed_live(Feeder(recorder, "s", readings(0), 0), None, 4.0, lambda: time[0], wait)
+    feeder, fast = Feeder(recorder, "s", readings(0), 0), Feeder(shop_recorder, "t", shop.readings(0), 0)
+    feed_live({feeder: lambda: time[0], fast: shop.times().__next__}, None, 4.0, lambda: time[0], wait)
+    shop_times = [sent[0] for kind, sent in shop_recorder.events if kind == "samples"]
+    assert shop_times == list(islice(shop.times(), 20))
     times = [sent[0] for kind, sent in recorder.events if kind == "samples"]
     assert times == pytest.approx(np.arange(0.25, 5.01, 0.25))
 
@@ -115,13 +141,16 @@ def test_the_command_serves_what_it_feeds_and_ends_with_ctrl_c() -> None:
         assert process.stdout is not None
         try:
             said = process.stdout.readline()
-            found = re.match(r"itan demo: open (http://[^/]+)/#/streams/pump in a browser", said)
+            found = re.match(r"itan demo: open (http://[^/]+)/#/streams/pump or \1/#/streams/shop in a browser", said)
             assert found, said
             with httpx2.Client(base_url=found[1], trust_env=False, timeout=30) as http:
                 assert http.get("/").headers["content-type"].startswith("text/html")
                 before = http.get("/streams/pump").json()
                 assert before["ready"]
                 assert before["costs"]["labels"] > 0
+                shopping = http.get("/streams/shop").json()
+                assert shopping["config"]["calendar"]["periods"] == ["day", "week"]
+                wait_until(lambda: http.get("/streams/shop").json()["n_seen"] >= shopping["n_seen"] + 20)
                 wait_until(lambda: http.get("/streams/pump").json()["n_seen"] >= before["n_seen"] + 20)
             process.send_signal(signal.SIGINT)
             assert re.fullmatch(r"itan demo: \d+ samples, \d+ of them flagged\n", process.stdout.read())

@@ -35,6 +35,7 @@ BY_STREAM = {
     "label",
     "get_log_density",
     "get_density_grid",
+    "get_band",
     "list_streams",
 } | {
     "create_stream",

@@ -9,7 +9,11 @@ from tests.app.harness import Service, blobs
 PLACES = {"{stream}": "s", "{seq}": "1", "{file}": "app.js"}
 PATHS = sorted({route.path for route in ROUTES})
 READ = [route for route in ROUTES if route.method == "GET"]
-QUERIES = {"/density": "?stream=s", "/density/grid": "?stream=s&x=0&y=1&size=4"}
+QUERIES = {
+    "/density": "?stream=s",
+    "/density/grid": "?stream=s&x=0&y=1&size=4",
+    "/streams/{stream}/band": "?feature=0&from=1800000000&to=1800086400",
+}
 
 
 def filled(path: str) -> str:
