@@ -42,11 +42,12 @@ export interface Costs {
 export interface FeatureConfig {
   name: string;
   kind: string;
+  role: string;
 }
 
 export interface StreamDescription {
   stream: string;
-  config: { n_features: number; warmup: number; features?: FeatureConfig[] | null };
+  config: { n_features: number; warmup: number; features?: FeatureConfig[] | null; calendar: object | null };
   n_seen: number;
   next_seq: number;
   oldest_seq: number;
@@ -134,6 +135,14 @@ export interface Grid {
   x_values: number[];
   y_values: number[];
   log_density: number[][];
+}
+
+/** values[i][j] is at level[i] and time[j]; seq is there if features are context. */
+export interface Band {
+  level: number[];
+  time: number[];
+  values: number[][];
+  seq?: number[];
 }
 
 export interface FeedbackAnswer extends Costs {

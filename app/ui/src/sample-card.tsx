@@ -53,6 +53,7 @@ function Contributions({ sample, features }: { sample: Sample; features: Feature
   const { contributions, expected, values } = sample;
   const of = (name: string): number => contributions?.[name] ?? 0;
   const names = features.map(({ name }) => name).sort((a, b) => of(b) - of(a));
+  const context = new Set(features.filter(({ role }) => role === "context").map(({ name }) => name));
   const most = Math.max(1e-9, ...names.map((name) => Math.abs(of(name))));
   return (
     <>
@@ -62,7 +63,7 @@ function Contributions({ sample, features }: { sample: Sample; features: Feature
           <tbody>
             {names.map((name) => (
               <tr key={name}>
-                <th scope="row">{name}</th>
+                <th scope="row">{name}{context.has(name) && <span class="soft"> (context)</span>}</th>
                 <td class="n">{number(values[name])}</td>
                 <td class="n">{number(expected?.[name])}</td>
                 <td class="bars"><Bar value={contributions?.[name] ?? null} most={most} /></td>
@@ -71,7 +72,7 @@ function Contributions({ sample, features }: { sample: Sample; features: Feature
           </tbody>
         </table>
       </div>
-      <p class="note">Each bar shows how much lower the score would be without that feature. Expected = its mean given the other features, by the present model.</p>
+      <p class="note">Each bar shows how much lower the score would be without that feature. Expected = its mean given the other features, by the present model.{context.size > 0 && " Context is known and not scored, so it has no bar."}</p>
     </>
   );
 }

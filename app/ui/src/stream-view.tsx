@@ -16,6 +16,7 @@ import { useShortcuts } from "./shortcuts";
 import { type StreamState, useStream } from "./stream-state";
 import type { Theme } from "./theme";
 import { TreeCard } from "./tree/card";
+import { ValuesCard } from "./values/card";
 
 interface Props {
   stream: string;
@@ -102,6 +103,9 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
             onClose={() => setSelected(null)}
           />
         </div>
+        {description.ready && (
+          <ValuesCard {...{ stream, features, version, theme, onSelect: setSelected }} hasCalendar={description.config.calendar !== null} />
+        )}
         {description.ready && <DensityCard {...{ stream, features, version, model: model.data, sample, onSelect: setSelected }} />}
         {description.ready && <TreeCard model={model.data} problem={model.problem} features={features} sample={sample} />}
       </div>
@@ -113,7 +117,7 @@ export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Eleme
 function featuresOf(description: StreamDescription | null): FeatureConfig[] {
   if (description === null) return [];
   const { features, n_features: many } = description.config;
-  return features ?? Array.from({ length: many }, (_, k) => ({ name: String(k), kind: "gaussian" }));
+  return features ?? Array.from({ length: many }, (_, k) => ({ name: String(k), kind: "gaussian", role: "value" }));
 }
 
 interface HeadProps {
