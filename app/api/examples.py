@@ -63,7 +63,7 @@ EXAMPLES: Final[dict[str, Any]] = {
     "ObserveBody": {
         "samples": [{"cpu": 0.31, "latency_ms": 18}, {"cpu": 0.29, "latency_ms": None}],
         "ids": ["req-1", "req-2"],
-        "timestamps": ["2026-11-28T08:00:00Z", 1795852801.5],
+        "timestamps": ["2025-01-01T08:00:00Z", 1735718401.5],
     },
     "ObserveAnswer": {
         "stream": "web-1",

@@ -143,13 +143,14 @@ ROWS = {
     "description": "little-endian float64 rows, NaN = missing; the stream must exist",
 }
 
+# without examples: the documentation's form would fill them in, and streams without a calendar refuse them
 CALENDAR_QUERY: Parameters = {
     "calendar": (
-        {"type": "string", "examples": ["day,week"]},
-        "periods of the calendar that a new stream gets: day, week or seconds, comma-separated; a stream that exists "
-        "must have the same",
+        {"type": "string"},
+        "periods of the calendar that a new stream gets, such as day,week (or seconds); a stream that exists must have "
+        "the same",
     ),
-    "timezone": ({"type": "string", "examples": ["Europe/Berlin"]}, "time zone of the calendar; default: UTC"),
+    "timezone": ({"type": "string"}, "time zone of the calendar, such as Europe/Berlin; default: UTC"),
 }
 
 ROUTES = [

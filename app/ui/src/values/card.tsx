@@ -27,7 +27,7 @@ export function ValuesCard({ stream, features, hasCalendar, version, theme, onSe
   return (
     <Card
       title="Values"
-      caption="The band = where the model expects nine of ten values, given the context alone."
+      caption="The band = where the model expects nine of ten values of this feature."
       tools={<Choice shown={shown} chosen={chosen} onChange={setChosen} />}
     >
       <ErrorNote problem={problem} />
