@@ -26,7 +26,7 @@ from app.streams.errors import MOST_NAMED, Refused
 
 PASSING: Final = {"rate_limited", "store_unavailable", "stream_elsewhere", "stream_moved", "stopping"}
 """Codes of problems that go by themselves: the record can be sent again."""
-OF_BATCH: Final = re.compile(r"(sample|id|timestamp)s\[\d+\]")
+OF_BATCH: Final = re.compile(r"(sample|id|timestamp)s(?:\[\d+\]|$)")
 """How a batch names the parts of a record."""
 OF_RECORD: Final = ("record", "stream", "id", *COLUMNS)
 AT_ONCE: Final = 100

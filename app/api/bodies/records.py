@@ -1,6 +1,7 @@
 """Reads the records of POST /ingest, each by itself: what is wrong with one does not touch the others."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Iterable, Sequence, Sized
 from datetime import datetime
 from typing import Any, Final
@@ -150,8 +151,15 @@ def read_record(place: int, text: bytes) -> Record:
         given.stream,
         given.sample,
         given.id if isinstance(given.id, str) else "",
-        None if time is UNSET else time.timestamp() if isinstance(time, datetime) else time,
+        None if time is UNSET else seconds_of(time),
     )
+
+
+def seconds_of(time: Moment | None) -> float:
+    """Give a moment in epoch seconds; NaN for null."""
+    if time is None:
+        return math.nan
+    return time.timestamp() if isinstance(time, datetime) else float(time)
 
 
 def refuse_stream(stream: str, field: str) -> None:
@@ -261,7 +269,7 @@ def record_fault(tree: Any) -> tuple[type[Refused], Fault]:
         return InvalidBody, Fault(".stream", tree["stream"], "a text")
     if "id" in tree and not is_a(ClientId | None, tree["id"]):
         return InvalidIds, within("id", id_fault(tree["id"]))
-    if "timestamp" in tree and not is_a(Moment, tree["timestamp"]):
+    if "timestamp" in tree and not is_a(Moment | None, tree["timestamp"]):
         return InvalidTimestamps, within("timestamp", time_fault(tree["timestamp"]))
     return InvalidSamples, within("sample", row_fault(tree["sample"]))
 

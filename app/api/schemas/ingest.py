@@ -11,12 +11,12 @@ from app.streams.ids import NOT_DOTS, PATTERN
 
 
 class IngestRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """A sample, and the stream that it is for."""
+    """A sample, and the stream that it is for; a stream with a calendar needs a timestamp, null = not known."""
 
     stream: Annotated[str, Meta(extra_json_schema={"pattern": f"^{NOT_DOTS}{PATTERN}$"})]
     sample: ArraySample | NamedSample
     id: ClientId | UnsetType | None = UNSET
-    timestamp: Moment | UnsetType = UNSET
+    timestamp: Moment | UnsetType | None = UNSET
 
 
 class RefusedRecord(Problem, kw_only=True):

@@ -15,6 +15,7 @@ from app.streams.batches.samples import Samples
 class Record:
     """A sample, its stream, and its place in the request; client_id is "" and time None if it has none.
 
+    A time that is not known is NaN.
     With rules the sample, of names, need not fit its stream exactly; all records of a request have the same.
     """
 

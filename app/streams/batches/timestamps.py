@@ -26,12 +26,15 @@ def given_times(times: Times | None, rows: Rows, config: DetectorConfig) -> Time
     """
     if times is None:
         if config.calendar is not None:
-            raise InvalidTimestamps("timestamps", None, NEEDED)
+            error = InvalidTimestamps("timestamps", None, NEEDED)
+            error.rows = rows.tolist()
+            raise error
         return None
     if config.calendar is None or config.half_life_seconds is not None:
         unknown = rows[np.isnan(times)]
         if len(unknown):
-            raise InvalidTimestamps.of((Fault(f"timestamps[{row}]", None, KNOWN) for row in unknown), len(unknown))
+            faults = (Fault(f"timestamps[{row}]", None, KNOWN) for row in unknown)
+            raise InvalidTimestamps.of(faults, unknown.tolist())
     return times
 
 

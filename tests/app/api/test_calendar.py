@@ -240,3 +240,32 @@ async def test_a_calendar_without_times_creates_nothing(service: Service) -> Non
     problem = await service.refused("POST", PATH, 422, "invalid_timestamps", json={"samples": [[1.0]]})
     assert problem["field"] == "timestamps"
     await service.refused("GET", "/streams/new", 404, "unknown_stream")
+
+
+async def test_records_of_many_streams_bring_their_times(service: Service) -> None:
+    await service.accepted("PUT", "/streams/s", json=CONFIG)
+    await service.accepted("PUT", "/streams/plain", json={"n_features": 2})
+    X, times = seasonal()
+    records: list[dict[str, Any]] = [
+        {"stream": "s", "sample": sample, "timestamp": time}
+        for sample, time in zip(nulls(X), nulls(times), strict=True)
+    ]
+    untimed = {"stream": "s", "sample": [1.0, 2.0]}
+    records[100:100] = [untimed, {"stream": "plain", "sample": [1.0, 2.0], "timestamp": None}, untimed]
+    answer = await service.accepted("POST", "/ingest", json=records)
+    problems = [(problem["record"], problem["code"], problem["field"]) for problem in answer["problems"]]
+    assert problems == [(place, "invalid_timestamps", f"records[{place}].timestamp") for place in (100, 101, 102)]
+    plain = Detector(DetectorConfig.from_dict(CONFIG))
+    np.testing.assert_array_equal(floats(answer["score"]), plain.observe(X, times).score)
+    assert engine(await service.export()) == plain.to_bytes()
+
+
+async def test_a_source_may_give_its_streams_a_calendar(service: Service) -> None:
+    config = {"features": [{"name": "rate"}, {"name": "load", "role": "context"}], "calendar": CALENDAR}
+    source = {"stream": "{host}", "timestamp": "at", "features": ["*"], "ignore": ["at"], "config": config}
+    await service.accepted("PUT", "/sources/mine", json=source)
+    record = {"host": "web", "rate": 1.0, "load": 2.0}
+    answer = await service.accepted("POST", "/ingest?source=mine", json=[{**record, "at": NOW - 5}])
+    assert answer["taken"] == 1
+    created = (await service.accepted("GET", "/streams/web"))["config"]
+    assert (created["calendar"], created["features"][1]["role"]) == (CALENDAR, "context")
