@@ -12,6 +12,7 @@ from app.replay.signals import Signal
 
 # a score can be the largest double, which no axis can hold
 EDGE = 1e15
+EXPECTED = "expected, 5 to 95 %"
 
 
 def draw(outcome: Outcome, signals: Sequence[Signal], title: str, path: Path) -> None:
@@ -48,19 +49,28 @@ def _draw_scores(axes: Any, outcome: Outcome, title: str) -> None:
 
 
 def _draw_signal(axes: Any, signal: Signal, flag: NDArray[np.bool_]) -> None:
-    """Draw the values of a feature in front of its band; the frame is that of the band and nearly all values."""
+    """Draw the values of a feature in front of its band; those beyond the frame are drawn at its edge."""
     x, band_x = (_dates(at) if signal.by_time else at for at in (signal.x, signal.band_x))
-    axes.fill_between(band_x, signal.low, signal.high, color="tab:green", alpha=0.25, label="expected, 5 to 95 %")
-    axes.plot(band_x, signal.middle, color="tab:green", linewidth=0.8)
-    axes.plot(x, signal.values, ".", markersize=3, color="0.4", label=signal.feature)
-    axes.plot(x[flag], signal.values[flag], "x", markersize=4, color="tab:orange", label="flagged")
+    low, high = _frame(signal)
+    values = signal.values.clip(low, high)
+    axes.fill_between(
+        band_x, signal.low.clip(low, high), signal.high.clip(low, high), color="tab:green", alpha=0.25, label=EXPECTED
+    )
+    axes.plot(band_x, signal.middle.clip(low, high), color="tab:green", linewidth=0.8)
+    axes.plot(x, values, ".", markersize=3, color="0.4", label=signal.feature)
+    axes.plot(x[flag], values[flag], "x", markersize=4, color="tab:orange", label="flagged")
     axes.set(xlabel="time (UTC)" if signal.by_time else "seq", ylabel=signal.feature)
-    known = np.concatenate([signal.values[np.isfinite(signal.values)], signal.low, signal.high]).clip(-EDGE, EDGE)
-    if known.size:
-        low, high = np.quantile(known, [0.002, 0.998])
-        margin = 0.1 * (high - low) or 1.0
-        axes.set_ylim(low - margin, high + margin)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+
+
+def _frame(signal: Signal) -> tuple[float, float]:
+    """Give the range that holds nearly all values and nearly all of the band, with some room."""
+    known = np.concatenate([signal.values[np.isfinite(signal.values)], signal.low, signal.high]).clip(-EDGE, EDGE)
+    if not known.size:
+        return -1.0, 1.0
+    low, high = np.quantile(known, [0.002, 0.998]).tolist()
+    margin = 0.1 * (high - low) or 1.0
+    return low - margin, high + margin
 
 
 def _dates(seconds: NDArray[np.float64]) -> NDArray[np.datetime64]:
