@@ -15,8 +15,8 @@ LEAST_SHARE: Final = 1e-4
 """Nodes that have a lower share are left out. Chosen by hand."""
 STEPS: Final = 100
 """Of a search, at most; it takes seven or so."""
-CLOSE: Final = 1e-7
-"""A probability this near to the level is the level."""
+CLOSE: Final = 1e-6
+"""A chance this near to the level is the level, as a share of the level, or of the chance to be above."""
 
 Cdf = Callable[[FloatArray, IntArray], FloatArray]
 """Chances (k,) of values up to (k,), by k of the p mixtures, given by their numbers (k,)."""
@@ -84,7 +84,8 @@ def continuous(cdf: Cdf, level: FloatArray, low: FloatArray, high: FloatArray) -
         share = np.clip(below[at] / (below[at] - above[at]), 0.01, 0.99) if step % 3 != 2 else 0.5
         found[at] = middle = low[at] + share * (high[at] - low[at])
         off = cdf(middle, at) - level[at]
-        off[(np.abs(off) <= CLOSE) | (middle <= low[at]) | (middle >= high[at])] = 0.0
+        near = CLOSE * np.minimum(level[at], 1 - level[at])
+        off[(np.abs(off) <= near) | (middle <= low[at]) | (middle >= high[at])] = 0.0
         up = off <= 0
         low[at[up]], below[at[up]] = middle[up], off[up]
         high[at[~up]], above[at[~up]] = middle[~up], off[~up]

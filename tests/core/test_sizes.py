@@ -15,7 +15,9 @@ GROWN = {
     "calendar": {"n_features": 2, "split": "both", "beta": 1.05, "max_nodes": 15, "calendar": {"periods": ["day", 50]}},
     "context": {
         "features": ({"name": "a"}, {"name": "b", "role": "context"}, {"name": "c", "role": "context"}),
-        "split": "both", "beta": 1.05, "max_nodes": 15,
+        "split": "both",
+        "beta": 1.05,
+        "max_nodes": 15,
     },
     "paper": {"n_features": 2, "profile": "paper", "learn_from": "all", "beta": 1.05, "max_nodes": 31},
 }
