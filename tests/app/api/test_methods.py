@@ -6,7 +6,7 @@ from app.api.routing import Route
 from app.main import ROUTES
 from tests.app.harness import Service, blobs
 
-PLACES = {"{stream}": "s", "{seq}": "1", "{file}": "app.js"}
+PLACES = {"{stream}": "s", "{source}": "telegraf", "{seq}": "1", "{file}": "app.js"}
 PATHS = sorted({route.path for route in ROUTES})
 READ = [route for route in ROUTES if route.method == "GET"]
 QUERIES = {
