@@ -56,6 +56,7 @@ class SqliteWorker:
     ) -> None:
         self._connect, self.begin = connect, begin
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._coming: list[Job] = []
         self._patience = Patience(patience_seconds)
         self._ended: asyncio.Future[None] | None = None
 
@@ -73,6 +74,7 @@ class SqliteWorker:
         if self._ended is None:
             return True
         ended, self._ended = self._ended, None
+        self._hand_over()
         self._jobs.put(None)
         await asyncio.wait([ended], timeout=self._patience.seconds)
         return ended.done()
@@ -83,8 +85,17 @@ class SqliteWorker:
             raise StoreUnavailable("the store is closed")
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._patience.watch(future)
-        self._jobs.put(Job(operation, future))
+        if not self._coming:
+            # those that come in this turn of the loop go together: the thread would run the first one alone
+            future.get_loop().call_soon(self._hand_over)
+        self._coming.append(Job(operation, future))
         return await future
+
+    def _hand_over(self) -> None:
+        """Give the thread what has come."""
+        coming, self._coming = self._coming, []
+        for job in coming:
+            self._jobs.put(job)
 
     def _work(
         self, loop: asyncio.AbstractEventLoop, opened: "asyncio.Future[None]", ended: "asyncio.Future[None]"
