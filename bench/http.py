@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from http.client import HTTPResponse
 from importlib.util import find_spec
 from pathlib import Path
@@ -70,9 +70,13 @@ class Client:
 
     def __init__(self, pid: int, url: str, path: str) -> None:
         address = urlsplit(url)
-        self.pid = pid
+        self.pid, self.url = pid, url
         self._address = address.hostname, address.port or 80
         self._head = f"POST {path} HTTP/1.1\r\nhost: {address.netloc}\r\ncontent-type: application/json\r\n"
+
+    def at(self, path: str) -> "Client":
+        """Give a client of another path of the same server."""
+        return Client(self.pid, self.url, path)
 
     def post(self, bodies: Iterable[bytes]) -> None:
         """Send JSON bodies one after another on one connection, each in one write."""
@@ -125,6 +129,11 @@ def _start_all(stack: ExitStack) -> tuple[dict[str, Client], int]:
             "/observe?stream=s",
         )
     return {name: stack.enter_context(_server(words, path)) for name, (words, path) in servers.items()}, redis_pid
+
+
+def serving(store: str) -> AbstractContextManager[Client]:
+    """Run a service on a store."""
+    return _server(("app.cli", "serve", "--port", "0", "--log-level", "error", "--store", store), "/observe?stream=s")
 
 
 @contextmanager

@@ -157,6 +157,16 @@ def http(as_json: AsJson = False, quick: Quick = False) -> None:
 
 
 @bench.command()
+def ingest(as_json: AsJson = False, quick: Quick = False) -> None:
+    """Measure the CPU of records of a thousand streams, beside as many samples of one stream."""
+    from bench.ingest import measure
+
+    table = measure(turns=1, training=100, streams=20) if quick else measure()
+    _show([table], as_json)
+    _finish([table], [], as_json)
+
+
+@bench.command()
 def hostile(
     only: Annotated[
         list[str] | None, typer.Option(help="Run only this load; can be repeated.", show_default=False)

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from bench import http, speed
+from bench import http, ingest, speed
 from bench.paper import experiments, figures
 from bench.paper.experiments import run_experiment
 from bench.paper.figures import regrets, splits
@@ -84,6 +84,15 @@ def test_http_measures_every_store_beside_the_echo(monkeypatch: pytest.MonkeyPat
     for row in served.values():
         assert row["share"] == pytest.approx(rows[http.ECHO]["us"] / row["us"])
     assert http.REDIS in served or http.NO_REDIS in table["notes"]
+
+
+def test_ingest_measures_many_streams_beside_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "measure", partial(ingest.measure, turns=1, training=60, streams=3))
+    (table,) = json.loads(bench("ingest", "--json"))["tables"]
+    rows = {row["what"]: row for row in table["rows"]}
+    assert rows.keys() == {ingest.ONE, ingest.TOGETHER, ingest.MANY, ingest.CORE}
+    for row in rows.values():
+        assert row["ratio"] == pytest.approx(row["ms"] / rows[ingest.ONE]["ms"])
 
 
 def test_figures_are_six_modest_pngs_and_repeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
