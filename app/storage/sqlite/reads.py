@@ -1,15 +1,15 @@
 """What reads an SQLite store, as plain functions of a connection inside a transaction."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
-from itertools import islice
 from time import time
 
 from app.storage.errors import StoreCorrupt, StreamNotFound
 from app.storage.interface import Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot, find_gap
 from app.storage.pages import collect_batches
-from app.storage.sqlite.rows import VARIABLES, find_stream, number_of, read_entries, read_snapshot, select_among
+from app.storage.sqlite.rows import find_stream, number_of, read_entries, read_snapshot, select_among
 
 
 def load(connection: sqlite3.Connection, stream: str) -> tuple[Snapshot, Position] | None:
@@ -79,13 +79,12 @@ def streams(connection: sqlite3.Connection, after: str, limit: int) -> list[str]
 
 def silences(connection: sqlite3.Connection, streams: Sequence[str]) -> dict[str, Silence]:
     """Say how long streams have been silent."""
-    found: dict[str, Silence] = {}
-    now, remaining = time(), iter(streams)
-    while part := list(islice(remaining, VARIABLES)):
-        marks = ", ".join("?" * len(part))
-        query = f"SELECT name, changed_at, log_entries FROM streams WHERE name IN ({marks})"  # noqa: S608
-        found |= {name: Silence(max(0.0, now - at), entries) for name, at, entries in connection.execute(query, part)}
-    return found
+    now = time()
+    rows = connection.execute(
+        "SELECT name, changed_at, log_entries FROM streams WHERE name IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(streams)),),
+    )
+    return {name: Silence(max(0.0, now - at), entries) for name, at, entries in rows}
 
 
 def size(connection: sqlite3.Connection, stream: str) -> StreamSize:

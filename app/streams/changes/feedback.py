@@ -156,7 +156,7 @@ async def apply(
     for outcome, count in labelled.outcomes.items():
         session.metrics.labels[outcome].inc(count)
     if change is not None and change.is_new:
-        incidents.count_labelled(session, change.accepted, 0 if incident_before else state.detector.incident)
+        incidents.count_by_labels(session, change.accepted, 0 if incident_before else state.detector.incident)
         count_labelled(session, state, targets.outcome, targets.retracted, change.after)
     return labelled
 

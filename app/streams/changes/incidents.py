@@ -31,7 +31,7 @@ def count_observed(session: Session, state: StreamState, learned: Records) -> No
     tell(session, [f"incident {i} {INCIDENT_EVENTS[event]}" for i, event in zip(ids, events, strict=True)])
 
 
-def count_labelled(session: Session, accepted: Sequence[int], reopened: int) -> None:
+def count_by_labels(session: Session, accepted: Sequence[int], reopened: int) -> None:
     """Count incidents that labels ended; or opened again, if more labels came before the next sample."""
     if reopened:
         count(session, opened=1)
