@@ -24,6 +24,7 @@ ROUTES = {
     ("GET", "/streams/{s}/review"): Scope.READ,
     ("GET", "/streams/{s}/events"): Scope.READ,
     ("GET", "/streams/{s}/check"): Scope.READ,
+    ("GET", "/streams/{s}/band?feature=0&from=1800000000&to=1800086400"): Scope.READ,
     ("POST", "/streams/{s}/repair"): Scope.ADMIN,
     ("POST", "/streams/{s}/accept"): Scope.ADMIN,
     ("PUT", "/streams/{s}"): Scope.ADMIN,

@@ -68,7 +68,7 @@ def test_speed_measures_every_way_at_every_width(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(speed, "FEATURES", (2,))
     rows = measure(rounds=1, training=40, batch=20, singles=5).rows
     ours = [row for row in rows if str(row["model"]).startswith("ITAN")]
-    assert len(ours) == 3
+    assert len(ours) == 4
     for row in ours:
         assert all(row[way] > 0 for way in ("one_by_one", "batch", "score_one", "score_batch"))  # type: ignore[operator]
 

@@ -85,7 +85,7 @@ async def observe_next(session: Session, left: deque[Sequence[Record]], allowanc
         if len(records) == 1:
             to.refuse(records, error)
         elif len(wrong) == len(records) <= MOST_NAMED:
-            for record, one in zip(records, singly(error), strict=True):
+            for record, one in zip(records, singly(error, len(wrong)), strict=True):
                 to.refuse([record], one)
         else:
             left.extendleft(reversed(parts(records, wrong)))
@@ -101,9 +101,11 @@ def rows_of(error: Exception, session: Session) -> Sequence[int]:
     return error.rows if isinstance(error, Refused) and session.current_state is not None else ()
 
 
-def singly(error: Exception) -> Sequence[Refused]:
-    """Give an error for each row that an error names."""
+def singly(error: Exception, n: int) -> Sequence[Refused]:
+    """Give an error for each of the n rows that an error names; the same for all if they have one fault together."""
     assert isinstance(error, Refused)  # only such an error names rows
+    if len(error.faults) < n:
+        return [error] * n
     return [type(error)(fault.field, fault.value, fault.limit) for fault in error.faults]
 
 
