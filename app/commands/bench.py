@@ -111,7 +111,7 @@ def everyday(
         raise fail(f"no situation is called {unknown[0]!r}; there are: {', '.join(known)}", MISUSED)
     chosen, names = range(first_seed, first_seed + seeds), only or known
     results = list(run([n for n in names if n in SITUATIONS], chosen, peers=peers, jobs=jobs))
-    pairs = list(run_paired([n for n in names if n in CONTEXTS], chosen, jobs=jobs))
+    pairs = list(run_paired([n for n in names if n in CONTEXTS], chosen, peers=peers, jobs=jobs))
     tables = [table(found) for table, found in ((table_of, results), (paired_table, pairs)) if found]
     if as_json:
         print(json.dumps({"results": [result.to_dict() for result in (*results, *pairs)]}, indent=2))

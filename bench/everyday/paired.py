@@ -1,77 +1,28 @@
-"""The same streams without their context and with it, beside a z-score for each quarter of an hour of the week."""
+"""The same streams without their context and with it, beside peers that know the time."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, Final
 
 import numpy as np
-from scipy.stats import norm
 
 from bench.everyday import contexts
-from bench.everyday.deciders import OURS, RATE, Contender, Decisions, FilledIn
+from bench.everyday.deciders import OURS, Contender
 from bench.everyday.judge import judge
 from bench.everyday.run import LABELS, NO_LABELS, Result, decide
-from bench.everyday.situation import CONTEXTS, QUARTER
+from bench.everyday.seasonal import SEASONAL
+from bench.everyday.situation import CONTEXTS, Labels
 from bench.tables import Column, Table, versions
-from core.arrays import FloatArray
 
 LISTED: Final = contexts
 """The module that lists situations, imported for that."""
-WEEK: Final = 672
-"""Quarters of an hour."""
 IN_CONTEXT: Final = "in context"
+PACKAGES: Final = ("numpy", "scipy", "statsmodels", "rcf3")
 
 
-class OfTheWeek:
-    """Distance from the mean of the same quarter of an hour of the week, in deviations from these means by all rows."""
-
-    def __init__(self, m: int) -> None:
-        self._n, self._sum = np.zeros(WEEK), np.zeros((WEEK, m))
-        self._off = Spread(m)
-        self._seen, self._threshold = FilledIn(), float(norm.isf(RATE / (2 * m)))
-
-    def decide(self, X: FloatArray, times: FloatArray) -> Decisions:
-        slots = (times // QUARTER).astype(int) % WEEK
-        scores = np.array([self._next(x, slot) for x, slot in zip(self._seen.fill(X), slots.tolist(), strict=True)])
-        return Decisions(scores, scores > self._threshold)
-
-    def _next(self, x: FloatArray, slot: int) -> float:
-        score = 0.0
-        if self._n[slot]:
-            off = x - self._sum[slot] / self._n[slot]
-            score = float(np.abs(off / self._off.deviation).max())
-            self._off.add(off)
-        self._n[slot] += 1
-        self._sum[slot] += x
-        return score
-
-    def label(self, rows: Any, said: Any) -> None:
-        """Nothing: it has no use for labels."""
-
-
-class Spread:
-    """The deviation, about 0, of m features so far."""
-
-    def __init__(self, m: int) -> None:
-        self._n, self._squares = 0, np.zeros(m)
-
-    @property
-    def deviation(self) -> FloatArray:
-        """(m,), infinite before there are enough."""
-        return np.sqrt(self._squares / self._n) if self._n >= 32 else np.full(len(self._squares), np.inf)
-
-    def add(self, off: FloatArray) -> None:
-        """Count one distance (m,)."""
-        self._n += 1
-        self._squares = self._squares + off * off
-
-
-OF_THE_WEEK: Final = Contender("z-score of the week", lambda m, _: OfTheWeek(m))
-
-
-def run_paired(names: Iterable[str], seeds: Sequence[int], *, jobs: int = 1) -> Iterator[Result]:
+def run_paired(names: Iterable[str], seeds: Sequence[int], *, peers: bool = True, jobs: int = 1) -> Iterator[Result]:
     """Results by situation and seed; each is the same however many processes share the work."""
-    tasks = [(name, seed) for name in names for seed in seeds]
+    tasks = [(name, seed, peers) for name in names for seed in seeds]
     if jobs == 1:
         yield from (result for task in tasks for result in run_pair(task))
         return
@@ -80,19 +31,15 @@ def run_paired(names: Iterable[str], seeds: Sequence[int], *, jobs: int = 1) -> 
             yield from results
 
 
-def run_pair(task: tuple[str, int]) -> list[Result]:
-    """One situation by one seed: ours without the context and with it, each without labels and with them; the peer."""
-    name, seed = task
+def run_pair(task: tuple[str, int, bool]) -> list[Result]:
+    """One situation by one seed: ours without the context and with it, each without labels and with them; the peers."""
+    name, seed, peers = task
     stream, labelling = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
     chosen = CONTEXTS[name](stream)
     labels, plain, told = chosen.labels(labelling, chosen.anomalous), chosen.config, chosen.config | chosen.context
-    runs = [
-        (OURS, plain, None),
-        (OURS, plain, labels),
-        (OURS, told, None),
-        (OURS, told, labels),
-        (OF_THE_WEEK, {}, None),
-    ]
+    runs: list[tuple[Contender, dict[str, Any], Labels | None]]
+    runs = [(OURS, config, given) for config in (plain, told) for given in (None, labels)]
+    runs += [(peer, {}, None) for peer in SEASONAL if peers and peer.present]
     results = []
     for who, config, given in runs:
         decisions = decide(who.make(chosen.X.shape[1], config), chosen, given)
@@ -103,16 +50,17 @@ def run_pair(task: tuple[str, int]) -> list[Result]:
 
 
 def paired_table(results: Sequence[Result]) -> Table:
-    """Two rows for each situation and one of the peer, means over the seeds."""
+    """Two rows for each situation and one of each peer, means over the seeds."""
     rows = []
     for name in dict.fromkeys(result.situation for result in results):
-        for who in (OURS.name, f"{OURS.name}, {IN_CONTEXT}", OF_THE_WEEK.name):
+        for who in dict.fromkeys(result.detector for result in results):
             rows.append(_row(name, who, [r for r in results if (r.situation, r.detector) == (name, who)]))
     columns = [Column(key, key) for key in ("situation", "detector", "AUC", "recall %", "false %", "cost")]
     notes = [
         "The same streams without their context and with it. Cells of two: without labels / with them.",
-        "z-score of the week: distance from the mean of that quarter of an hour of the week.",
-        f"Seeds {', '.join(map(str, sorted({result.seed for result in results})))}. {versions('numpy', 'scipy')}.",
+        "z-score of the week: distance from the mean of that quarter of an hour of the week. Holt-Winters: fitted anew "
+        "each day. rcf3 has the columns of the calendar among its features. Peers take no labels.",
+        f"Seeds {', '.join(map(str, sorted({result.seed for result in results})))}. {versions(*PACKAGES)}.",
     ]
     return Table("Streams with a context", columns, rows, notes)
 

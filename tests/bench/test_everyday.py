@@ -11,8 +11,9 @@ from app.cli import app
 from bench.everyday.deciders import OURS, PEERS, Contender, Decisions
 from bench.everyday.judge import START, judge
 from bench.everyday.labelled import dismissals, flagged_rows, incidents
-from bench.everyday.paired import OF_THE_WEEK, paired_table, run_pair, run_paired
+from bench.everyday.paired import paired_table, run_pair, run_paired
 from bench.everyday.run import decide, due, run, run_one, table_of
+from bench.everyday.seasonal import OF_THE_WEEK, SEASONAL
 from bench.everyday.situation import CONTEXTS, DELAY, NEVER, SITUATIONS, Labels, Situation, some_rows, spread
 from core import DetectorConfig
 from core.arrays import BoolArray, FloatArray
@@ -228,13 +229,25 @@ def test_pairs_run_the_same_stream_with_and_without_its_context(monkeypatch: pyt
         return Situation(X, np.isin(np.arange(600), rows), times=times, context={"calendar": {"periods": ["day"]}})
 
     monkeypatch.setitem(CONTEXTS, "hourly", hourly)
-    results = list(run_paired(["hourly"], [0, 1]))
-    assert [r.to_dict() for r in results[:5]] == [r.to_dict() for r in run_pair(("hourly", 0))]
+    results = list(run_paired(["hourly"], [0, 1], peers=False))
+    assert [r.to_dict() for r in results[:4]] == [r.to_dict() for r in run_pair(("hourly", 0, False))]
     table = paired_table(results)
-    assert [row["detector"] for row in table.rows] == ["ITAN", "ITAN, in context", "z-score of the week"]
-    plain, told, _ = (float(str(row["AUC"]).split(" / ")[0]) for row in table.rows)
+    assert [row["detector"] for row in table.rows] == ["ITAN", "ITAN, in context"]
+    plain, told = (float(str(row["AUC"]).split(" / ")[0]) for row in table.rows)
     assert told > 0.9 > plain
     assert "in context" in table.to_markdown()
+
+
+@pytest.mark.parametrize("peer", SEASONAL, ids=lambda peer: peer.name)
+def test_peers_that_know_the_time_find_a_value_of_another_hour(peer: Contender) -> None:
+    if not peer.present:
+        pytest.skip(f"{peer.module} is not installed")
+    rng, times = np.random.default_rng(0), 1.7361216e9 + 900.0 * np.arange(2 * 672)
+    X = (20 * np.cos(2 * np.pi * times / 86400))[:, None] + rng.normal(size=(len(times), 1))
+    flipped = [1000, 1103, 1245]
+    X[flipped] *= -1
+    score = peer.make(1, {}).decide(X, times).score
+    assert (score[flipped] > np.quantile(score[672:], 0.9)).all()
 
 
 def test_the_z_score_of_the_week_knows_the_hour() -> None:
