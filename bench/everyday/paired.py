@@ -58,8 +58,8 @@ def paired_table(results: Sequence[Result]) -> Table:
     columns = [Column(key, key) for key in ("situation", "detector", "AUC", "recall %", "false %", "cost")]
     notes = [
         "The same streams without their context and with it. Cells of two: without labels / with them.",
-        "z-score of the week: distance from the mean of that quarter of an hour of the week. Holt-Winters: fitted anew "
-        "each day. rcf3 has the columns of the calendar among its features. Peers take no labels.",
+        "z-score of the week: distance from the mean of that quarter of an hour of the week. Holt-Winters: smoothed "
+        "anew each day. rcf3 has the columns of the calendar among its features. Peers take no labels.",
         f"Seeds {', '.join(map(str, sorted({result.seed for result in results})))}. {versions(*PACKAGES)}.",
     ]
     return Table("Streams with a context", columns, rows, notes)

@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from typing import Any, Final
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from scipy.stats import norm
@@ -16,6 +17,7 @@ from core.config import Calendar
 DAY: Final = 96
 WEEK: Final = 672
 """Quarters of an hour."""
+SMOOTHING: Final = ("smoothing_level", "smoothing_seasonal")
 CLOCK: Final = Calendar(("day", "week"), "UTC")
 
 
@@ -66,13 +68,14 @@ class Spread:
 class HoltWinters:
     """Distance from the forecast of additive seasons, in deviations of such distances before.
 
-    Each day it is fitted anew by statsmodels to all rows so far, and forecasts the next day: by the day from its second
-    day on, by the week from the third week on. A feature that it cannot fit keeps the forecast of the day before.
+    Each day statsmodels smooths all rows so far and forecasts the next day: by the day from the third day on, by the
+    week from the third week on. It looks for the smoothing of each feature once by the day, and once by the week.
     """
 
     def __init__(self, m: int) -> None:
         self._rows: list[FloatArray] = []
         self._forecast: FloatArray | None = None
+        self._smoothing: dict[tuple[int, int], dict[str, float]] = {}
         self._off = Spread(m)
         self._seen, self._threshold = FilledIn(), float(norm.isf(RATE / (2 * m)))
 
@@ -95,8 +98,16 @@ class HoltWinters:
         """The forecast of the next day, (DAY, m)."""
         smoothing: Any = import_module("statsmodels.tsa.holtwinters").ExponentialSmoothing
         season = WEEK if len(X) >= 2 * WEEK else DAY
-        fits = [smoothing(column, seasonal="add", seasonal_periods=season).fit() for column in X.T]
-        return np.stack([fit.forecast(DAY) for fit in fits], 1)
+        forecasts = []
+        for feature, column in enumerate(X.T):
+            known = self._smoothing.get((feature, season))
+            model = smoothing(column, seasonal="add", seasonal_periods=season, initialization_method="heuristic")
+            with catch_warnings():
+                simplefilter("ignore")  # of steps that did not converge: the best of them is taken
+                fit = model.fit() if known is None else model.fit(optimized=False, **known)
+            self._smoothing[feature, season] = {name: float(fit.params[name]) for name in SMOOTHING}
+            forecasts.append(fit.forecast(DAY))
+        return np.stack(forecasts, 1)
 
     def label(self, rows: Any, said: Any) -> None:
         """Nothing: it has no use for labels."""
