@@ -31,6 +31,7 @@ from core.records import Records
 from core.results import Feedback, Observation
 from core.snapshot import decode_snapshot, encode_snapshot, readable_metas
 from core.trial import try_out
+from core.validation import LEAST_LEVEL
 from core.views.explanation import Explanation
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "FEATURE_SCHEMA",
     "INCIDENT_EVENTS",
     "KINDS",
+    "LEAST_LEVEL",
     "MAX_FEATURES",
     "SNAPSHOT_VERSION",
     "Calendar",

@@ -12,6 +12,9 @@ from core.kinds import KINDS
 
 LATEST: Final = 1e15
 """Timestamps are from -LATEST to LATEST seconds: there, doubles still tell one second from the next."""
+LEAST_LEVEL: Final = 1e-9
+"""Levels of quantiles keep this distance from 0 and 1: no model knows more, and scipy's quantiles of t end at inf."""
+LEVELS_LIMIT: Final = f"a list of numbers from {LEAST_LEVEL:g} to 1 - {LEAST_LEVEL:g}"
 
 
 def checked_samples(X: Any, n_features: int, features: tuple[Feature, ...] | None = None) -> FloatArray:
@@ -88,10 +91,12 @@ def checked_times(times: Any, n: int, *, needed: bool, may_be_nan: bool = False)
 
 
 def checked_levels(levels: Any) -> FloatArray:
-    """Give levels of quantiles, (q,). Raises InvalidObservation if there is none, or one is not above 0 and below 1."""
+    """Give levels of quantiles, (q,). Raises InvalidObservation if there is none, or one is too near to 0 or 1."""
     chosen = np.asarray(levels)
-    if chosen.ndim != 1 or chosen.dtype.kind not in "iuf" or not len(chosen) or not ((chosen > 0) & (chosen < 1)).all():
-        raise InvalidObservation("levels", levels, "a list of numbers above 0 and below 1")
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iuf" or not len(chosen):
+        raise InvalidObservation("levels", levels, LEVELS_LIMIT)
+    if not ((chosen >= LEAST_LEVEL) & (chosen <= 1 - LEAST_LEVEL)).all():
+        raise InvalidObservation("levels", levels, LEVELS_LIMIT)
     return chosen.astype(np.float64)
 
 

@@ -16,7 +16,7 @@ from app.security import Scope
 from app.streams.batches.timestamps import EARLIEST, advice
 from app.streams.views.band import evenly, recorded
 from app.streams.views.history import MAX_SCANNED
-from core import DetectorConfig
+from core import LEAST_LEVEL, DetectorConfig
 
 POINTS = (2, 2_000, 289)
 LATEST = 4_102_444_800.0  # 2100-01-01T00:00:00Z
@@ -82,11 +82,11 @@ def levels_in(query: dict[str, str]) -> list[float]:
 
     def read(text: str) -> list[float]:
         levels = [number(part) for part in text.split(",")]
-        if len(levels) > MOST_LEVELS or not all(0 < level < 1 for level in levels):
+        if len(levels) > MOST_LEVELS or not all(LEAST_LEVEL <= level <= 1 - LEAST_LEVEL for level in levels):
             raise ValueError
         return levels
 
-    limit = f"up to {MOST_LEVELS} numbers above 0 and below 1, comma-separated"
+    limit = f"up to {MOST_LEVELS} numbers from {LEAST_LEVEL:g} to 1 - {LEAST_LEVEL:g}, comma-separated"
     return read_as(query, "levels", read, limit, list(LEVELS))
 
 
@@ -108,7 +108,8 @@ BAND_QUERY: Parameters = {
     "to": (MOMENT, "end of the time; it may lie in the future"),
     "levels": (
         {"type": "string", "default": ",".join(map(str, LEVELS))},
-        f"chances that the value lies below, comma-separated: above 0, below 1, at most {MOST_LEVELS}",
+        f"chances that the value lies below, comma-separated: at most {MOST_LEVELS}, from {LEAST_LEVEL:g} to"
+        f" 1 - {LEAST_LEVEL:g}",
     ),
     "points": (whole(*POINTS), "moments from the first to the last; with features that are context: most samples"),
 }

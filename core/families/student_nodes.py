@@ -23,6 +23,8 @@ MOST_FREEDOM_PER_FEATURE: Final = 4.0
 """Cap of the degrees of freedom: even a node that has seen much keeps a tail, which bounds what one sample can cost.
 The tail costs the centre about m^2 / (4 nu) nats, so the cap grows with the features. Chosen by hand; section 10 of
 docs/method.md has the loss without it."""
+LARGEST_SPREAD: Final = 1e300
+"""Variances given far values end here, short of overflow."""
 
 
 def predictive(statistics: Statistics, prior: Prior, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -106,7 +108,8 @@ class StudentNodes(GaussianNodes):
         return expected
 
     def _spread(self, variance: FloatArray, squared: FloatArray, n_known: int) -> FloatArray:
-        spread: FloatArray = stretch(self.freedom, squared, n_known)[:, :, None] * variance
+        most = LARGEST_SPREAD / max(1.0, float(variance.max()))
+        spread: FloatArray = np.minimum(stretch(self.freedom, squared, n_known), most)[:, :, None] * variance
         return spread
 
 

@@ -40,7 +40,7 @@ class ExpectedBand:
         (n,) are timestamps in seconds for the calendar, NaN where one is not known. What is left out is not known; with
         nothing at all it is n = 1.
 
-        Raises InvalidObservation for levels that are not above 0 and below 1, and for contexts and times that
+        Raises InvalidObservation for levels nearer to 0 or 1 than LEAST_LEVEL, and for contexts and times that
         Detector.observe refuses.
         """
         chosen = checked_levels(levels)

@@ -115,7 +115,7 @@ async def test_without_context_it_is_flat(service: Service) -> None:
         ("feature=rate&from=1800000000&to=inf", "to"),
         *(
             (f"feature=rate&from=1800000000&to=1800000001&levels={text}", "levels")
-            for text in ("", "0", "1", "5", "nan")
+            for text in ("", "0", "1e-300", "1", "5", "nan")
         ),
         ("feature=rate&from=1800000000&to=1800000001&levels=" + ",".join(["0.5"] * 10), "levels"),
         *((f"feature=rate&from=1800000000&to=1800000001&points={text}", "points") for text in ("1", "2001", "x")),

@@ -87,6 +87,17 @@ def test_where_there_is_no_variance_one_is_made_up():
     np.testing.assert_allclose(stretch(freedom, np.ones((1, 5)), 1)[0], [1.5, 2.0, 3.0, 2.0, 1.0], rtol=1e-5)
 
 
+def test_the_variance_given_far_values_stays_finite():
+    wide = Statistics(1, 2, diagonal=False)
+    for x in ([1e100, 0.0], [-1e100, 0.1], [0.0, 0.2]):
+        wide.insert(np.array([0]), np.array(x), np.zeros(2))
+    nodes = Gaussian(2).nodes(predictive=True)
+    unit = np.eye(2)[None]
+    nodes.update(wide, Prior(np.array([COUNT]), np.zeros((1, 2)), np.array([COUNT]), unit, floor=0.01), np.array([0]))
+    given = nodes.conditional(np.array([[np.nan, 1e100]]), np.array([True, False]))
+    assert 0 < given.variance.max() < np.inf
+
+
 def conditional_draws(family, first, mean, scale, freedom, n=40_000):
     """Samples with the first feature as given: scipy draws the others from the conditional Student t."""
     rng = np.random.default_rng(1)

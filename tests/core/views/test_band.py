@@ -202,6 +202,8 @@ def test_a_day_at_five_minutes_takes_less_than_a_tenth_of_a_second():
         ("levels", 0, {"levels": []}),
         ("levels", 0, {"levels": [0.0, 0.5]}),
         ("levels", 0, {"levels": [1.0]}),
+        ("levels", 0, {"levels": [5e-324, 0.5]}),
+        ("levels", 0, {"levels": [1 - 2**-53]}),
         ("levels", 0, {"levels": [np.nan]}),
         ("levels", 0, {"levels": 0.5}),
         ("levels", 0, {"levels": ["0.5"]}),
