@@ -35,7 +35,7 @@ from app.build import installed_version
 from app.metrics import Metrics
 from app.security import KeptBytes, KeyFile, KeyRing, KeyWatch, Quotas
 from app.settings import Settings
-from app.sources.catalog import Sources
+from app.sources.catalog import sources_in
 from app.storage import Store, open_store
 from app.streams.maintenance.checker import Checker
 from app.streams.maintenance.snapshotter import Snapshotter
@@ -97,7 +97,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
         store_probe=StoreProbe(store),
         registry=registry,
         catalog=Catalog(registry, store),
-        sources=Sources(store, clock, settings.max_sources),
+        sources=sources_in(store, clock, settings.max_sources),
         checker=checker,
         metrics=metrics,
     )

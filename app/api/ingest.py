@@ -28,7 +28,7 @@ async def post_ingest(request: Request) -> Response:
     held = permitted_grants(request, Scope.OBSERVE)
     media = media_type(request, JSON, NDJSON)
     body = await read_body(request, service.settings.max_body_bytes)
-    mapper = await service.sources.mapper(query["source"]) if "source" in query else None
+    mapper = await service.sources.find(query["source"]) if "source" in query else None
     records, unreadable = await read_records(media, body, service.settings.max_batch_samples, mapper)
     outcomes = Outcomes(unreadable)
     by_stream = grouped(records)

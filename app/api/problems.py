@@ -15,6 +15,7 @@ from app.api.refusals import HeadTooLarge, InvalidHttp, NothingTaken, TooManyBod
 from app.api.routing import PROBLEM, allowed
 from app.api.schemas.service import Problem, Wrong
 from app.api.service import service_of
+from app.documents import UnknownDocument
 from app.hosts import UnknownHost
 from app.logs.context import note
 from app.metrics import Metrics
@@ -183,7 +184,7 @@ def problem(status: int, code: str, title: str, detail: str, error: Exception) -
     match error:
         case Refused():
             blame(document, error.faults, error.n_faults)
-        case UnknownStream() | UnknownSource() | UnknownSample() | StreamExists() | NotSilent():
+        case UnknownStream() | UnknownDocument() | UnknownSample() | StreamExists() | NotSilent():
             blame(document, [Fault(error.field, error.value, error.limit)])
         case UnknownHost():
             blame(document, [Fault("host", error.host, "a name in ITAN_ALLOWED_HOSTS")])

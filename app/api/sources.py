@@ -30,7 +30,7 @@ async def put_source(request: Request) -> Response:
     if not NAME.fullmatch(name):
         raise InvalidSource("source", name, NAME_LIMIT)
     source = read_source(checked_tree(await read_small(request)))
-    is_new = await service.tasks.shielded(service.sources.put(name, source))
+    is_new = await service.tasks.shielded(service.sources.put(name, msgspec.json.encode(source)))
     return answer(described(name, source, is_preset=False), 201 if is_new else 200)
 
 
@@ -61,8 +61,8 @@ async def get_source(request: Request) -> Response:
 
 async def find(service: Service, name: str) -> SourceAnswer:
     """Describe a source."""
-    source = await service.sources.source(name)
-    return described(name, source, is_preset=not await service.sources.is_kept(name))
+    mapper = await service.sources.newest(name)
+    return described(name, mapper.source, is_preset=not await service.sources.is_kept(name))
 
 
 def described(name: str, source: Source, *, is_preset: bool) -> SourceAnswer:

@@ -12,7 +12,7 @@ from app.storage.errors import (
     StreamNotFound,
     TooManyStreams,
 )
-from app.storage.interface import NO_LABELS, Durability, Remains, Silence, Store, StreamSize
+from app.storage.interface import NO_LABELS, DocumentKind, Durability, Remains, Silence, Store, StreamSize
 from app.storage.log import BASE_SAMPLES, MAX_SEQ, START, Entry, Position, Snapshot
 from app.storage.pages import is_full
 from app.storage.urls import open_reader, open_store
@@ -26,6 +26,7 @@ __all__ = [
     "START",
     "Bound",
     "Cause",
+    "DocumentKind",
     "Durability",
     "Entry",
     "Fenced",

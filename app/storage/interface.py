@@ -23,6 +23,12 @@ class Durability(StrEnum):
     REPLICAS = "replicas"  # also a fail-over to a replica
 
 
+class DocumentKind(StrEnum):
+    """What the store keeps by name beside the streams."""
+
+    SOURCE = "source"
+
+
 @dataclass(frozen=True, slots=True)
 class Remains:
     """What is left of a stream, damaged or not; None means gone.
@@ -54,7 +60,7 @@ class StreamSize:
 
 
 class Store(Protocol):
-    """Keeps a snapshot, a log, an index of client ids and the labelled records of every stream.
+    """Keeps a snapshot, a log, an index of client ids and the labelled records of every stream; documents beside them.
 
     Any method may raise StoreUnavailable. A write changes everything it names or nothing, and may be repeated after a
     lost answer. A read gives "nothing" for a stream that does not exist, unless it says otherwise.
@@ -175,14 +181,14 @@ class Store(Protocol):
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream. Raises StreamNotFound."""
 
-    async def put_source(self, name: str, body: bytes) -> bool:
-        """Keep a source, a mapping of records to samples, in the place of one of that name; tell whether it is new."""
+    async def put_document(self, kind: DocumentKind, name: str, body: bytes) -> bool:
+        """Keep a document in the place of one of its kind and name; tell whether it is new."""
 
-    async def source(self, name: str) -> bytes | None:
-        """Read a source; None if there is none of that name."""
+    async def document(self, kind: DocumentKind, name: str) -> bytes | None:
+        """Read a document; None if there is none of that kind and name."""
 
-    async def sources(self) -> list[str]:
-        """List all sources by name, in order."""
+    async def documents(self, kind: DocumentKind) -> dict[str, bytes]:
+        """Read all documents of a kind, in order of their names."""
 
-    async def delete_source(self, name: str) -> bool:
-        """Delete a source; False if there was none."""
+    async def delete_document(self, kind: DocumentKind, name: str) -> bool:
+        """Delete a document; False if there was none."""

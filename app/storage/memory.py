@@ -1,6 +1,7 @@
 """A store in memory: the reference for the others, and for tests."""
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -10,7 +11,7 @@ from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Fenced, LeaseHeld, StaleWriter, StreamNotFound, TooManyStreams
-from app.storage.interface import NO_LABELS, Remains, Silence, StreamSize
+from app.storage.interface import NO_LABELS, DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import (
     Entry,
     Position,
@@ -86,7 +87,7 @@ class MemoryStore:
         self.stored: dict[str, StoredStream] = {}
         self.leases: dict[str, StoredLease] = {}
         self._wanted: dict[str, set[str]] = {}
-        self._sources: dict[str, bytes] = {}
+        self._documents: defaultdict[DocumentKind, dict[str, bytes]] = defaultdict(dict)
         self._tokens = count(1)
 
     async def open(self) -> None:
@@ -273,23 +274,23 @@ class MemoryStore:
         base_bytes = 0 if stored.base is None else len(stored.base.body)
         return StreamSize(len(stored.log), log_bytes, len(stored.snapshot.body) + base_bytes)
 
-    async def put_source(self, name: str, body: bytes) -> bool:
-        """Keep a source."""
-        is_new = name not in self._sources
-        self._sources[name] = body
+    async def put_document(self, kind: DocumentKind, name: str, body: bytes) -> bool:
+        """Keep a document."""
+        is_new = name not in self._documents[kind]
+        self._documents[kind][name] = body
         return is_new
 
-    async def source(self, name: str) -> bytes | None:
-        """Read a source."""
-        return self._sources.get(name)
+    async def document(self, kind: DocumentKind, name: str) -> bytes | None:
+        """Read a document."""
+        return self._documents[kind].get(name)
 
-    async def sources(self) -> list[str]:
-        """List names in order."""
-        return sorted(self._sources)
+    async def documents(self, kind: DocumentKind) -> dict[str, bytes]:
+        """Read documents in order."""
+        return dict(sorted(self._documents[kind].items()))
 
-    async def delete_source(self, name: str) -> bool:
-        """Delete a source."""
-        return self._sources.pop(name, None) is not None
+    async def delete_document(self, kind: DocumentKind, name: str) -> bool:
+        """Delete a document."""
+        return self._documents[kind].pop(name, None) is not None
 
     def _get(self, stream: str) -> StoredStream:
         if stream not in self.stored:

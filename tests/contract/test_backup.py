@@ -9,7 +9,18 @@ import pytest
 
 from app.commands.backup import back_up as back_up_url
 from app.commands.backup import put_back
-from app.storage import START, Entry, LeaseHeld, Position, Snapshot, Store, StoreCorrupt, StoreError, open_store
+from app.storage import (
+    START,
+    DocumentKind,
+    Entry,
+    LeaseHeld,
+    Position,
+    Snapshot,
+    Store,
+    StoreCorrupt,
+    StoreError,
+    open_store,
+)
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
 from app.storage.sqlite.backup import BackupReader
@@ -34,7 +45,7 @@ async def fill(store: Store) -> dict[str, Any]:
         await service.observe(X[300:310], ids=[f"i{number}" for number in range(300, 310)])
         await service.feedback({"id": "i20", "anomaly": True}, {"id": "i50", "anomaly": True})
         await service.observe(X[:3], stream="young")
-        await store.put_source("agents", b"as they send")
+        await store.put_document(DocumentKind.SOURCE, "agents", b"as they send")
     return first
 
 
@@ -57,7 +68,7 @@ async def expect_the_same(store: Store, first: dict[str, Any]) -> None:
         assert state.detector.to_bytes() == reading.detector.to_bytes()
         assert (await service.observe(X[310:311]))["seq"] == [311]
         assert (await service.accepted("GET", "/streams/young"))["n_seen"] == 3
-        assert (await store.sources(), await store.source("agents")) == (["agents"], b"as they send")
+        assert await store.documents(DocumentKind.SOURCE) == {"agents": b"as they send"}
 
 
 async def digests(store: Store, *names: str) -> list[bytes]:

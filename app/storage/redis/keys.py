@@ -2,12 +2,16 @@
 
 from typing import NamedTuple
 
+from app.storage.interface import DocumentKind
+
 PREFIX = "itan:1:"
 # A sorted set of all stream names, each with score 0, so that they can be listed in order, page by page.
 STREAMS = f"{PREFIX}streams"
 
-# A hash of all sources by name.
-SOURCES = f"{PREFIX}sources"
+
+def documents_key(kind: DocumentKind) -> str:
+    """Name the hash of all documents of a kind by name."""
+    return f"{PREFIX}{kind}s"
 
 
 def wanted_key(owner: str) -> str:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.storage.errors import StoreCorrupt
-from app.storage.interface import Remains, Silence, StreamSize
+from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import START, Entry, Position, Snapshot
 from app.storage.pages import PAGE_BYTES, is_full, possible_seqs
 from app.storage.redis.calls import Calls, parts
-from app.storage.redis.keys import SOURCES, STREAMS, TYPES, stream_keys
+from app.storage.redis.keys import STREAMS, TYPES, documents_key, stream_keys
 from app.storage.redis.replies import accept, as_entry, checked_snapshot, remains_of, status
 from app.storage.redis.servers import Servers
 
@@ -93,14 +93,15 @@ class RedisReader:
         accept(reply, stream, START)
         return StreamSize(*(int(number) for number in reply[1:]))
 
-    async def source(self, name: str) -> bytes | None:
-        """Read a source."""
-        body: bytes | None = await self._calls.send("HGET", SOURCES, name)
+    async def document(self, kind: DocumentKind, name: str) -> bytes | None:
+        """Read a document."""
+        body: bytes | None = await self._calls.send("HGET", documents_key(kind), name)
         return body
 
-    async def sources(self) -> list[str]:
-        """List names in order."""
-        return sorted(name.decode() for name in await self._calls.send("HKEYS", SOURCES))
+    async def documents(self, kind: DocumentKind) -> dict[str, bytes]:
+        """Read documents in order."""
+        found: dict[bytes, bytes] = await self._calls.send("HGETALL", documents_key(kind))
+        return {name.decode(): body for name, body in sorted(found.items())}
 
     async def _is_there(self, stream: str) -> bool:
         """Tell whether a stream has any key but its lease."""

@@ -8,7 +8,7 @@ import msgspec
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Fenced, LeaseHeld, TooManyStreams
-from app.storage.interface import NO_LABELS, Durability
+from app.storage.interface import NO_LABELS, DocumentKind, Durability
 from app.storage.log import (
     BASE_SAMPLES,
     START,
@@ -23,7 +23,7 @@ from app.storage.log import (
 from app.storage.redis.calls import parts
 from app.storage.redis.durability import find_faults, fullest
 from app.storage.redis.errors import wrap_error
-from app.storage.redis.keys import SOURCES, STREAMS, stream_keys, wanted_key
+from app.storage.redis.keys import STREAMS, documents_key, stream_keys, wanted_key
 from app.storage.redis.rate_windows import RateWindows
 from app.storage.redis.reader import RedisReader
 from app.storage.redis.replies import accept, status
@@ -186,13 +186,13 @@ class RedisStore(RedisReader):
         return status(reply) == "ok"
 
     @records_refusals
-    async def put_source(self, name: str, body: bytes) -> bool:
-        """Keep a source."""
-        return bool(await self._calls.keep("HSET", SOURCES, name, body))
+    async def put_document(self, kind: DocumentKind, name: str, body: bytes) -> bool:
+        """Keep a document."""
+        return bool(await self._calls.keep("HSET", documents_key(kind), name, body))
 
-    async def delete_source(self, name: str) -> bool:
-        """Delete a source."""
-        return bool(await self._calls.keep("HDEL", SOURCES, name))
+    async def delete_document(self, kind: DocumentKind, name: str) -> bool:
+        """Delete a document."""
+        return bool(await self._calls.keep("HDEL", documents_key(kind), name))
 
     async def _list(self, stream: str, bounds: Sequence[Bound] = NO_BOUNDS) -> None:
         """List a stream, and check its bounds in the same step, so that many at once cannot pass them."""

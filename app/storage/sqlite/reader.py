@@ -9,11 +9,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 from app.storage.errors import StoreUnavailable
-from app.storage.interface import Remains, Silence, StreamSize
+from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot
 from app.storage.pages import is_full, possible_seqs
 from app.storage.sqlite import reads, wal
-from app.storage.sqlite.schema import APPLICATION_ID, LATER_TABLES, refuse_foreign
+from app.storage.sqlite.schema import APPLICATION_ID, LATER_TABLES, has_table, refuse_foreign, take_sources
 from app.storage.sqlite.worker import Operation, SqliteWorker, T, cause_of
 
 # Look for this many samples at a time, so that other reads get their turn in between.
@@ -84,13 +84,13 @@ class SqliteReader:
         """Measure a stream."""
         return await self._read(partial(reads.size, stream=stream))
 
-    async def source(self, name: str) -> bytes | None:
-        """Read a source."""
-        return await self._read(partial(reads.source, name=name))
+    async def document(self, kind: DocumentKind, name: str) -> bytes | None:
+        """Read a document."""
+        return await self._read(partial(reads.document, kind=kind, name=name))
 
-    async def sources(self) -> list[str]:
-        """List names in order."""
-        return await self._read(reads.sources)
+    async def documents(self, kind: DocumentKind) -> dict[str, bytes]:
+        """Read documents in order."""
+        return await self._read(partial(reads.documents, kind=kind))
 
     async def _read(self, operation: Operation[T]) -> T:
         """Run a read, in turn with the others."""
@@ -113,9 +113,11 @@ class SqliteReader:
         connection = self._connect(self.mode)
         try:
             refuse_foreign(connection, self.application_id)
-            for name, table in LATER_TABLES.items():
-                if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone():
-                    connection.execute(table.replace("TABLE", "TEMP TABLE"))
+            missing = [name for name in LATER_TABLES if not has_table(connection, name)]
+            for name in missing:
+                connection.execute(LATER_TABLES[name].replace("TABLE", "TEMP TABLE"))
+            if "documents" in missing:
+                take_sources(connection)
         except BaseException:
             connection.close()
             raise

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from time import time
 
 from app.storage.errors import StoreCorrupt, StreamNotFound
-from app.storage.interface import Remains, Silence, StreamSize
+from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot, find_gap
 from app.storage.pages import collect_batches
 from app.storage.sqlite.rows import find_stream, number_of, read_entries, read_snapshot, select_among
@@ -100,12 +100,12 @@ def size(connection: sqlite3.Connection, stream: str) -> StreamSize:
     return StreamSize(*row)
 
 
-def source(connection: sqlite3.Connection, name: str) -> bytes | None:
-    """Read a source."""
-    row = connection.execute("SELECT body FROM sources WHERE name = ?", (name,)).fetchone()
+def document(connection: sqlite3.Connection, kind: DocumentKind, name: str) -> bytes | None:
+    """Read a document."""
+    row = connection.execute("SELECT body FROM documents WHERE kind = ? AND name = ?", (kind, name)).fetchone()
     return row[0] if row else None
 
 
-def sources(connection: sqlite3.Connection) -> list[str]:
-    """List sources in order."""
-    return [name for (name,) in connection.execute("SELECT name FROM sources ORDER BY name")]
+def documents(connection: sqlite3.Connection, kind: DocumentKind) -> dict[str, bytes]:
+    """Read documents in order."""
+    return dict(connection.execute("SELECT name, body FROM documents WHERE kind = ? ORDER BY name", (kind,)))

@@ -13,7 +13,8 @@ LATER_TABLES = {
     "bases": """CREATE TABLE IF NOT EXISTS bases (
     stream INTEGER PRIMARY KEY, seq INTEGER NOT NULL, sub INTEGER NOT NULL, body BLOB NOT NULL);
 """,
-    "sources": """CREATE TABLE IF NOT EXISTS sources (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+    "documents": """CREATE TABLE IF NOT EXISTS documents (
+    kind TEXT, name TEXT, body BLOB NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID;
 """,
 }
 SCHEMA = f"""{"".join(LATER_TABLES.values())}
@@ -64,6 +65,25 @@ def add_changed_at(connection: sqlite3.Connection) -> None:
         connection.execute("ALTER TABLE streams ADD COLUMN changed_at REAL NOT NULL DEFAULT 0")
         connection.execute("UPDATE streams SET changed_at = ?", (time(),))
         connection.execute("COMMIT")
+
+
+def move_sources(connection: sqlite3.Connection) -> None:
+    """Move the sources of an older file, which had a table of their own, to the documents."""
+    connection.execute("BEGIN IMMEDIATE")
+    take_sources(connection)
+    connection.execute("DROP TABLE IF EXISTS sources")
+    connection.execute("COMMIT")
+
+
+def take_sources(connection: sqlite3.Connection) -> None:
+    """Copy the sources of an older file to the documents; they are newer than what is there."""
+    if has_table(connection, "sources"):
+        connection.execute("INSERT OR REPLACE INTO documents SELECT 'source', name, body FROM sources")
+
+
+def has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Tell whether the file has a table."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
 
 
 def read_number(connection: sqlite3.Connection, pragma: str) -> int:

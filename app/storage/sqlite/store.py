@@ -14,12 +14,20 @@ from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Cause, StoreCorrupt, StoreError, StoreUnavailable
-from app.storage.interface import NO_LABELS, Durability
+from app.storage.interface import NO_LABELS, DocumentKind, Durability
 from app.storage.log import Entry, Position, Snapshot, check_append, check_position, check_replace, last_trimmable
 from app.storage.sqlite import wal, writes
 from app.storage.sqlite.lock import FileLock
 from app.storage.sqlite.reader import SqliteReader
-from app.storage.sqlite.schema import CENSUS, LATER_TABLES, add_changed_at, make_tables, read_number, refuse_foreign
+from app.storage.sqlite.schema import (
+    CENSUS,
+    LATER_TABLES,
+    add_changed_at,
+    make_tables,
+    move_sources,
+    read_number,
+    refuse_foreign,
+)
 from app.storage.sqlite.watch import FileWatch
 from app.storage.sqlite.worker import Operation, SqliteWorker, T
 from app.storage.usage import Usage
@@ -164,13 +172,13 @@ class SqliteStore(SqliteReader):
         return existed
 
     @records_outcomes
-    async def put_source(self, name: str, body: bytes) -> bool:
-        """Keep a source."""
-        return await self.writer.run(partial(writes.put_source, name=name, body=body))
+    async def put_document(self, kind: DocumentKind, name: str, body: bytes) -> bool:
+        """Keep a document."""
+        return await self.writer.run(partial(writes.put_document, kind=kind, name=name, body=body))
 
-    async def delete_source(self, name: str) -> bool:
-        """Delete a source."""
-        return await self.writer.run(partial(writes.delete_source, name=name))
+    async def delete_document(self, kind: DocumentKind, name: str) -> bool:
+        """Delete a document."""
+        return await self.writer.run(partial(writes.delete_document, kind=kind, name=name))
 
     async def _read(self, operation: Operation[T]) -> T:
         """Read; if the files cannot be read, let the writer, which watches them, say what happened to them."""
@@ -246,6 +254,7 @@ def set_up(connection: sqlite3.Connection, path: Path, synchronous: str) -> byte
         make_tables(connection)
     for table in LATER_TABLES.values():
         connection.execute(table)
+    move_sources(connection)
     add_changed_at(connection)
     opening = wal.new_opening()
     with suppress(sqlite3.OperationalError):  # a full disk: streams can still be read

@@ -8,6 +8,7 @@ import msgspec
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import StaleWriter, TooManyStreams
+from app.storage.interface import DocumentKind
 from app.storage.log import START, Entry, Position, Snapshot, base_is_due
 from app.storage.sqlite.rows import ENTRY_COLUMNS, as_entry, find_stream, read_snapshot, snapshot_position
 
@@ -207,14 +208,15 @@ def _remove_rows(connection: sqlite3.Connection, number: int, table: str, key: s
     return removed.rowcount > 0
 
 
-def put_source(connection: sqlite3.Connection, name: str, body: bytes) -> bool:
-    """Keep a source; tell whether it is new."""
-    replaced = connection.execute("UPDATE sources SET body = ? WHERE name = ?", (body, name)).rowcount
+def put_document(connection: sqlite3.Connection, kind: DocumentKind, name: str, body: bytes) -> bool:
+    """Keep a document; tell whether it is new."""
+    where = (kind, name)
+    replaced = connection.execute("UPDATE documents SET body = ? WHERE kind = ? AND name = ?", (body, *where)).rowcount
     if not replaced:
-        connection.execute("INSERT INTO sources VALUES (?, ?)", (name, body))
+        connection.execute("INSERT INTO documents VALUES (?, ?, ?)", (*where, body))
     return not replaced
 
 
-def delete_source(connection: sqlite3.Connection, name: str) -> bool:
-    """Delete a source."""
-    return connection.execute("DELETE FROM sources WHERE name = ?", (name,)).rowcount > 0
+def delete_document(connection: sqlite3.Connection, kind: DocumentKind, name: str) -> bool:
+    """Delete a document."""
+    return connection.execute("DELETE FROM documents WHERE kind = ? AND name = ?", (kind, name)).rowcount > 0

@@ -16,7 +16,16 @@ from app.storage.sqlite import SqliteReader
 from app.storage.sqlite.backup import BackupReader, BackupWriter, seal, sync
 from app.storage.sqlite.lock import FileLock
 from app.streams.log.events import UnreadableEvent
-from app.streams.maintenance.copies import PAGE_NAMES, UNFINISHED, Copied, Source, copy, copy_sources, digest, names_in
+from app.streams.maintenance.copies import (
+    PAGE_NAMES,
+    UNFINISHED,
+    Copied,
+    Source,
+    copy,
+    copy_documents,
+    digest,
+    names_in,
+)
 
 S = TypeVar("S", bound=Source)
 FORMAT = 1
@@ -83,7 +92,7 @@ async def copy_all(source: Source, path: Path) -> tuple[Tally, dict[str, bytes]]
             if copied is not None:
                 tally.take(copied)
                 digests[name] = await digest(store, name)
-        await copy_sources(source, store)
+        await copy_documents(source, store)
     finally:
         await store.close()
     return tally, digests
@@ -202,7 +211,7 @@ async def restore(backup: Source, target: Store, made: Plan) -> Tally:
             copied = await copy(backup, target, name, token)
             assert copied is not None
             tally.take(copied)
-    await copy_sources(backup, target)
+    await copy_documents(backup, target)
     return tally
 
 

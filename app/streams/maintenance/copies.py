@@ -7,7 +7,18 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from app.storage import NO_LABELS, START, Entry, Position, Remains, Snapshot, Store, StoreCorrupt, is_full
+from app.storage import (
+    NO_LABELS,
+    START,
+    DocumentKind,
+    Entry,
+    Position,
+    Remains,
+    Snapshot,
+    Store,
+    StoreCorrupt,
+    is_full,
+)
 from app.streams.log.events import LabelEvent, read_event, read_records
 
 PAGE_ENTRIES = 256
@@ -40,11 +51,8 @@ class Source(Protocol):
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order."""
 
-    async def sources(self) -> list[str]:
-        """List the names of sources."""
-
-    async def source(self, name: str) -> bytes | None:
-        """Read a source."""
+    async def documents(self, kind: DocumentKind) -> dict[str, bytes]:
+        """Read all documents of a kind."""
 
 
 class Copied(NamedTuple):
@@ -78,13 +86,13 @@ async def copy(source: Source, target: Store, stream: str, token: int = 0) -> Co
     return None
 
 
-async def copy_sources(source: Source, target: Store) -> None:
-    """Copy the sources that the target lacks."""
-    present = await target.sources()
-    for name in await source.sources():
-        body = await source.source(name)
-        if body is not None and name not in present:
-            await target.put_source(name, body)
+async def copy_documents(source: Source, target: Store) -> None:
+    """Copy the documents that the target lacks."""
+    for kind in DocumentKind:
+        present = await target.documents(kind)
+        for name, body in (await source.documents(kind)).items():
+            if name not in present:
+                await target.put_document(kind, name, body)
 
 
 class Copy:

@@ -1,0 +1,104 @@
+"""Documents of one kind by name: few, kept in the store, cached by each worker."""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Generic, TypeVar
+
+import msgspec
+
+from app.storage import DocumentKind, Store, StoreCorrupt
+from app.streams.errors import more_than
+from app.streams.open.clock import Clock
+
+FRESH_SECONDS = 5.0
+"""So long after a change another worker may still use the document as it was."""
+NO_PRESETS: Mapping[str, bytes] = {}
+
+T = TypeVar("T")
+
+
+class UnknownDocument(LookupError):
+    """No such document of a kind."""
+
+    kind: ClassVar[DocumentKind]
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no {self.kind} {name!r}")
+        self.field, self.value, self.limit = str(self.kind), name, f"a {self.kind} that exists"
+
+
+class Documents(Generic[T]):
+    """Keeps the documents of a kind. `made` reads a body; a preset is there as long as none of its name is kept."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        most: int,
+        unknown: type[UnknownDocument],
+        made: Callable[[bytes], T],
+        presets: Mapping[str, bytes] = NO_PRESETS,
+    ) -> None:
+        self._store, self._clock, self._most, self._unknown = store, clock, most, unknown
+        self._make, self._presets = made, presets
+        self._made: dict[str, tuple[bytes, T]] = {}
+        self._bodies: Mapping[str, bytes] = {}
+        self._fresh_until = 0.0
+
+    async def find(self, name: str) -> T:
+        """Give a document, perhaps as it was FRESH_SECONDS ago. Raises UnknownDocument."""
+        return self._read(name, (await self._cached()).get(name))
+
+    async def all(self) -> dict[str, T]:
+        """Give all documents in order of their names, perhaps as they were FRESH_SECONDS ago."""
+        return {name: self._read(name, body) for name, body in sorted((await self._cached()).items())}
+
+    async def newest(self, name: str) -> T:
+        """Give a document as it is now. Raises UnknownDocument."""
+        kept = await self._store.document(self._unknown.kind, name)
+        return self._read(name, self._presets.get(name) if kept is None else kept)
+
+    async def is_kept(self, name: str) -> bool:
+        """Tell whether a document is kept, and so is no preset."""
+        return await self._store.document(self._unknown.kind, name) is not None
+
+    async def names(self) -> list[str]:
+        """List all documents in order, presets too."""
+        return sorted({*self._presets, *await self._store.documents(self._unknown.kind)})
+
+    async def put(self, name: str, body: bytes) -> bool:
+        """Keep a document; tell whether it is new. Raises TooMany."""
+        kind = self._unknown.kind
+        present = await self._store.documents(kind)
+        if name not in present and len(present) >= self._most:
+            raise more_than(self._most, f"{kind}s", f"ITAN_MAX_{kind.upper()}S")
+        is_new = await self._store.put_document(kind, name, body)
+        self._fresh_until = 0.0
+        return is_new
+
+    async def delete(self, name: str) -> None:
+        """Delete a document; a preset of its name is there again. Raises UnknownDocument."""
+        deleted = await self._store.delete_document(self._unknown.kind, name)
+        self._fresh_until = 0.0
+        if not deleted:
+            raise self._unknown(name)
+
+    async def _cached(self) -> Mapping[str, bytes]:
+        now = self._clock.monotonic()
+        if self._fresh_until <= now:
+            kept = await self._store.documents(self._unknown.kind)
+            self._bodies, self._fresh_until = {**self._presets, **kept}, now + FRESH_SECONDS
+            self._made = {name: made for name, made in self._made.items() if name in self._bodies}
+        return self._bodies
+
+    def _read(self, name: str, body: bytes | None) -> T:
+        """Read a body, unless it is the one that was read last."""
+        if body is None:
+            raise self._unknown(name)
+        known = self._made.get(name)
+        if known is None or known[0] != body:
+            try:
+                known = body, self._make(body)
+            except msgspec.DecodeError as error:
+                raise StoreCorrupt(None, f"{self._unknown.kind} {name!r} cannot be read: {error}") from error
+            self._made[name] = known
+        return known[1]
