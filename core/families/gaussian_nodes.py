@@ -92,11 +92,13 @@ class GaussianNodes(NodeArrays):
         own = np.einsum("nii->ni", self._precision)
         off = X[:, None, :] - self.mean
         pull = np.matmul(self._precision * (1.0 - np.eye(m)), off[:, :, :, None])[:, :, :, 0]
-        squared = self._length(off) - (pull + own * off) ** 2 / own
+        # squared last: a precision times a difference may overflow when it is squared
+        root = np.sqrt(own)
+        squared = self._length(off) - (pull / root + root * off) ** 2
         # beside a feature of 1e9 deviations the others drown in rounding: that one is left out from the start
         largest = (off * off * own).argmax(2)[:, :, None]
         np.put_along_axis(off, largest, 0.0, 2)
-        np.put_along_axis(squared, largest, np.take_along_axis(self._length(off) - pull**2 / own, largest, 2), 2)
+        np.put_along_axis(squared, largest, np.take_along_axis(self._length(off) - (pull / root) ** 2, largest, 2), 2)
         volumes = self._log_volume[:, None] + 0.5 * np.log(own)
         log_peak = self._log_peak(volumes.T, m - 1)
         log_density = self._log_kernel(np.maximum(squared, 0.0).transpose(0, 2, 1), log_peak, m - 1)

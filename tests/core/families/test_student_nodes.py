@@ -109,3 +109,17 @@ def conditional_draws(family, first, mean, scale, freedom, n=40_000):
         shape = stretch * (scale[1:, 1:] - np.outer(gain, scale[0, 1:]))
         rest = multivariate_t(mean[1:] + gain * (first - mean[0]), shape, freedom + 1).rvs(n, random_state=rng)
     return np.column_stack([np.full(n, first), rest])
+
+
+def test_features_are_left_out_of_samples_far_from_narrow_nodes():
+    narrow = Statistics(1, 2, diagonal=False)
+    for x in ([0.0, 0.0], [0.0, 1.0], [0.0, 2.0]):
+        narrow.insert(np.array([0]), np.array(x), np.zeros(2))
+    nodes = Gaussian(2).nodes(predictive=True)
+    scale = np.array([[[1e-80, 0.0], [0.0, 1.0]]])
+    nodes.update(
+        narrow, Prior(np.array([COUNT]), np.zeros((1, 2)), np.array([COUNT]), scale, floor=1e-80), np.array([0])
+    )
+    left = nodes.left_out(np.array([[1e100, 0.0]]))
+    assert np.isfinite(left.log_density).all()
+    assert np.isfinite(left.mean).all()
