@@ -19,6 +19,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "diagonal": {"n_features": 4, "family": "gaussian_diagonal", "threshold": "hindsight"},
     "paper": {"n_features": 2, "profile": "paper"},
     "warming": {"n_features": 2, "warmup": 200},
+    "context": {
+        "features": [{"name": "latency"}, {"name": "errors"}, {"name": "load", "role": "context"}],
+        "calendar": {"periods": [60.0, "day"]},
+    },
 }
 BATCHES = (40, 1, 25, 1, 1, 30)
 SAVED_AFTER = 3
@@ -27,7 +31,7 @@ SAVED_AFTER = 3
 async def live(config: dict[str, Any]) -> Golden:
     """Run a stream through batches with ids, times and missing values, and labels of all kinds; then crash."""
     store = MemoryStore()
-    X, start = samples(config["n_features"]), 0
+    X, start = samples(config.get("n_features", 3)), 0
     async with Service(store) as service:
         await service.accepted("PUT", "/streams/s", json=config)
         for number, size in enumerate(BATCHES):
@@ -43,7 +47,7 @@ async def live(config: dict[str, Any]) -> Golden:
         kept = await store.find_labels("s", range(1, start + 1))
         detector = await engine(service)
         await service.crash()
-    out = detector.observe(X[start:])
+    out = detector.observe(X[start:], times(start, len(X)))
     return Golden(
         tuple(snapshot.position),
         snapshot.body,
@@ -65,7 +69,12 @@ async def observe(service: Service, X: np.ndarray, start: int, size: int) -> Non
     """Post a batch."""
     places = range(start, start + size)
     rows = [[None if np.isnan(x) else float(x) for x in X[i]] for i in places]
-    await service.observe(rows, ids=[f"i{i}" for i in places], timestamps=[NOW + i for i in places])
+    await service.observe(rows, ids=[f"i{i}" for i in places], timestamps=times(start, start + size))
+
+
+def times(start: int, end: int) -> list[float]:
+    """Give the times of these samples."""
+    return [float(NOW + i) for i in range(start, end)]
 
 
 def labels(seen: int) -> list[dict[str, Any]]:

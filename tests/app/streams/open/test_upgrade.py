@@ -13,7 +13,7 @@ from core import InvalidSnapshot
 from core.records.layout import MAGIC as RECORDS_MAGIC
 from core.snapshot import DIGEST_BYTES, MAGIC, digest
 from tests.app.harness import Service
-from tests.golden.generate import CONFIGS
+from tests.golden.generate import BATCHES, CONFIGS, times
 from tests.golden.golden import Golden, path_of, read, versions
 
 REFUSED: dict[str, str] = {"1": "its version is 1; this program reads versions 2, 3, 4 and 5"}
@@ -66,7 +66,8 @@ async def goes_on(kept: Golden, *, decides_as_before: bool) -> None:
     """Find the next samples scored as the earlier version scored them, and the samples before open to labels."""
     async with Service(await stored(kept)) as service:
         rows = [[None if np.isnan(x) else x for x in row] for row in kept.next_samples]
-        answer = await service.observe(rows)
+        start = sum(BATCHES)
+        answer = await service.observe(rows, timestamps=times(start, start + len(rows)))
         # what is decided otherwise may also be learned otherwise
         close(answer["score"], kept.next_answers.score, within=1e-9 if decides_as_before else 1.0)
         if decides_as_before:
