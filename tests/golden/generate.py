@@ -73,8 +73,8 @@ async def observe(service: Service, X: np.ndarray, start: int, size: int) -> Non
 
 
 def times(start: int, end: int) -> list[float]:
-    """Give the times of these samples."""
-    return [float(NOW + i) for i in range(start, end)]
+    """Give the times of these samples, none ahead of the clock of a test."""
+    return [float(NOW - 1000 + i) for i in range(start, end)]
 
 
 def labels(seen: int) -> list[dict[str, Any]]:
