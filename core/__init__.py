@@ -20,6 +20,7 @@ config     the settings
 """
 
 from core.config import MAX_FEATURES, Calendar, DetectorConfig, Feature
+from core.config.changes import CANNOT_CHANGE, ConfigChange
 from core.config.schema import AFFINE_SCHEMA, CALENDAR_SCHEMA, FEATURE_SCHEMA, config_schema
 from core.decision.incidents import INCIDENT_EVENTS
 from core.detector import Detector
@@ -37,6 +38,7 @@ from core.views.explanation import Explanation
 __all__ = [
     "AFFINE_SCHEMA",
     "CALENDAR_SCHEMA",
+    "CANNOT_CHANGE",
     "FEATURE_SCHEMA",
     "INCIDENT_EVENTS",
     "KINDS",
@@ -44,6 +46,7 @@ __all__ = [
     "MAX_FEATURES",
     "SNAPSHOT_VERSION",
     "Calendar",
+    "ConfigChange",
     "Costs",
     "Detector",
     "DetectorConfig",

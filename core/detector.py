@@ -1,11 +1,13 @@
 """Detector: the face of core. It holds a state; samples and labels take their paths over it (core.engine)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.arrays import FloatArray
 from core.config import DetectorConfig
+from core.config.changes import ConfigChange
 from core.engine import label_path, sample_path
+from core.engine.reconfigure import reconfigured
 from core.engine.state import DetectorState
 from core.errors import InvalidObservation
 from core.feedback.costs import Costs
@@ -185,6 +187,24 @@ class Detector:
         Raises InvalidObservation if the feature is none, or is context, and NotReady during the warm-up.
         """
         return ExpectedBand(self.state.density, self.state.scaling, feature)
+
+    def reconfigure(self, changes: Mapping[str, Any]) -> ConfigChange:
+        """Change fields of the config, as from_dict reads them, and keep what was learned; give those that differ.
+
+        The changes hold from the next sample on; core.config.changes says which fields can change. Raises
+        InvalidConfig, and changes nothing, for another field or a value out of range.
+
+        >>> detector = Detector(DetectorConfig(n_features=2))
+        >>> detector.reconfigure({"cost_false_positive": 5.0}).after
+        {'cost_false_positive': 5.0}
+        >>> detector.reconfigure({"family": "gaussian_diagonal"})
+        Traceback (most recent call last):
+        core.errors.InvalidConfig: family is 'gaussian_diagonal', but must be 'gaussian', as it is: it cannot change,
+        for the nodes have it
+        """
+        before = self.config
+        self.state = reconfigured(self.state, changes)
+        return ConfigChange.between(before, self.config)
 
     def renumber(self, first_seq: int) -> None:
         """Number the samples anew, from first_seq on; records made before are of no use afterwards."""

@@ -43,6 +43,11 @@ class Incidents:
         self.peak, self._flagged_at = -np.inf, np.nan
         self.scores: list[float] = []
 
+    def adopt(self, other: "Incidents") -> None:
+        """Go on from those of another config; an open one that this config had ended ends with the next sample."""
+        self.load(other.state())
+        self._n_passed = min(self._n_passed, self._close_samples - 1)
+
     def pass_by(self, time: float) -> int:
         """A sample that is not flagged comes: CLOSED if the incident ends with it."""
         if self.id == 0:

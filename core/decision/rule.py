@@ -73,6 +73,18 @@ class DecisionRule:
         self.base = 0.0
         self._in_user_units = config.threshold == "fixed" and not config.drift_relative
 
+    def adopt(self, other: "DecisionRule") -> None:
+        """Go on from the rule of another config, which is not used any more; that config measures scores as this one.
+
+        The ordinary scores and the labelled ones stay; what the new config makes of them holds from the next sample on.
+        """
+        self.ordinary, self._settling, self._stillness = other.ordinary, other._settling, other._stillness
+        self._recent, self.base = other._recent, other.base
+        self._n_seen, self._newest = other._n_seen, other._newest
+        self.incidents.adopt(other.incidents)
+        self.threshold.adopt(other.threshold)
+        self.threshold.follow(self.ordinary, self._n_seen, self._newest)
+
     @property
     def value(self) -> float:
         """The threshold that the next score will meet, in the user's units; the largest double if it has no level."""

@@ -235,7 +235,7 @@ class DensityModel:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays of a snapshot, by name."""
-        arrays = {"progress": np.array([self.n_learned]), "clock": np.array([self.forgetting.state()])}
+        arrays = {"progress": np.array([self.n_learned])} | self.forgetting.state()
         if self._spread is not None:
             arrays |= self._spread.state()
         return arrays | self._round.state(self.config.n_columns) | self.nodes.state() | self.growth.state()
@@ -251,7 +251,7 @@ class DensityModel:
         self.check_times(arrays["pending_time"])
         if self._spread is not None:
             self._spread.check(arrays)
-        self.forgetting.check(float(take(arrays, "clock", np.float64, (1,))[0]), n_learned)
+        self.forgetting.check(arrays, n_learned)
 
     def check_times(self, time: FloatArray) -> None:
         """Raise InvalidSnapshot if samples cannot have these timestamps (n,), NaN for none."""
@@ -260,7 +260,7 @@ class DensityModel:
     def load(self, arrays: Arrays) -> None:
         """Continue from a state that check has passed."""
         self.n_learned = int(arrays["progress"][0])
-        self.forgetting.load(float(arrays["clock"][0]))
+        self.forgetting.load(arrays)
         self.nodes.load(arrays)
         self.growth.load(arrays)
         if self._spread is not None:

@@ -3,6 +3,7 @@
 state        everything that a detector knows; saving and restoring it
 sample_path  a sample: validate, scale, score, decide, learn
 label_path   a label that comes later: validate, then correct threshold, costs, density and scores
+reconfigure  another config for a state that has learned
 scales       what follows when a feature moves late, or another spread is usual now
 learning     what both teach
 

@@ -29,12 +29,13 @@ OLDER: Final = (2, 3, 4)
 class DetectorState:
     """Everything that a detector knows. Samples and labels change it on their paths; to_bytes saves it.
 
-    config     the settings; they never change
+    config     the settings
     warmup     records of the samples that set the first scaling, kept for good: a label may come for any of them
     scaling    from the user's units to the space of the densities; exists once the warm-up is over
     unscaled   the features whose scale is not known yet
     density    p(x): the model of all samples that config.learn_from wants
     resemblance  what labels add to scores
+    volume     in nats, that of the scaling when the warm-up ended
     rule       decides: what is flagged, how rare it is, and incidents; exists once the warm-up is over
     costs      what the decisions on labelled samples cost
     next_seq   the number of the next sample; the first one has first_seq
@@ -59,8 +60,8 @@ class DetectorState:
         volume, in nats, is that of the scaling when the warm-up ended, if it has changed since.
         """
         self._scaling = scaling
-        self._volume = scaling.log_volume if volume is None else volume
-        self._rule = DecisionRule(self.config, self._volume)
+        self.volume = scaling.log_volume if volume is None else volume
+        self._rule = DecisionRule(self.config, self.volume)
 
     def rescale(self, scaling: Scaling) -> None:
         """Change the scaling of features that have always been 0 in the scaled space: all scores change alike."""
@@ -166,7 +167,7 @@ class DetectorState:
         arrays["warmup"] = np.frombuffer(self.warmup.to_bytes(), np.uint8)
         if self.ready:
             arrays |= {"location": self.scaling.location, "scale": self.scaling.scale} | self.rule.state()
-            arrays |= self.unscaled.state() | {"scale_volume": np.array([self._volume])}
+            arrays |= self.unscaled.state() | {"scale_volume": np.array([self.volume])}
         return arrays
 
     def check(self, arrays: Arrays) -> None:

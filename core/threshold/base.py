@@ -27,6 +27,10 @@ class Threshold(ABC):
     def label(self, seq: int, score: float, label: int) -> None:
         """Learn that a sample, of this score at decision, is anomalous (+1), normal (-1) or unknown again (0)."""
 
+    def adopt(self, other: "Threshold") -> None:
+        """Go on from another rule, of another config: take over as much of what it has learned as fits."""
+        return
+
     def renumber(self, shift: int) -> None:
         """Follow the seqs of the samples when they are numbered anew."""
         return

@@ -36,6 +36,11 @@ class GradientThreshold(Threshold):
         """The threshold as a score, in nats."""
         return self.log_volume - log(self.tau)
 
+    def adopt(self, other: Threshold) -> None:
+        """Go on from the same rule of other costs or another range, into which tau moves; any other has no tau."""
+        if isinstance(other, GradientThreshold):
+            self.tau, self.n_labels = min(max(other.tau, self.low), self.high), other.n_labels
+
     def label(self, seq: int, score: float, label: int) -> None:
         if label == 0:
             return

@@ -40,6 +40,11 @@ class HindsightThreshold(Threshold):
     def _start(self, ordinary: OrdinaryScores) -> float:
         return max(ordinary.threshold(self.chance), ordinary.quantile(self.most) + TOLERANCE)
 
+    def adopt(self, other: Threshold) -> None:
+        """Go on with the labelled scores of a rule that keeps them."""
+        if isinstance(other, HindsightThreshold):
+            self.labelled = other.labelled
+
     def label(self, seq: int, score: float, label: int) -> None:
         self.labelled.put(seq, score, label)
 
