@@ -4,6 +4,7 @@ The order, for each sample: its threshold; the decision; the incident; then, if 
 those by which the next one is decided.
 """
 
+from collections.abc import Sequence
 from copy import deepcopy
 from sys import float_info
 from typing import Any, Final, NamedTuple
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray
 from core.config import DetectorConfig
-from core.decision.incidents import ACCEPTED, Incidents
+from core.decision.incidents import ACCEPTED, NOTHING, Incidents
 from core.decision.settling import Settling
 from core.decision.stillness import Stillness
 from core.snapshot import Arrays, take
@@ -24,11 +25,23 @@ from core.threshold.recent_scores import WINDOW, RecentScores, check_ring
 ROUNDINGS: Final = 4 * float_info.epsilon
 
 
-class Decisions(NamedTuple):
-    """What was decided of n samples, each (n,).
+class Decision(NamedTuple):
+    """What was decided of a sample.
 
-    level is what the score was measured from; ordinary tells which samples count as ordinary.
+    level is what the score was measured from; ordinary tells whether the sample counts as ordinary.
     """
+
+    threshold: float
+    severity: float
+    is_anomaly: bool
+    level: float
+    incident: int
+    event: int
+    ordinary: bool
+
+
+class Decisions(NamedTuple):
+    """What was decided of n samples, the fields of a Decision as columns (n,)."""
 
     threshold: FloatArray
     severity: FloatArray
@@ -39,17 +52,13 @@ class Decisions(NamedTuple):
     ordinary: BoolArray
 
     @classmethod
-    def blank(cls, n: int) -> "Decisions":
-        """Room for n samples, all of them ordinary."""
-        return cls(
-            np.empty(n),
-            np.zeros(n),
-            np.zeros(n, bool),
-            np.zeros(n),
-            np.zeros(n, np.int64),
-            np.zeros(n, np.int8),
-            np.ones(n, bool),
-        )
+    def of(cls, decided: Sequence[Decision]) -> "Decisions":
+        """Put decisions together, at least one."""
+        return cls(*(np.array(column, kind) for column, kind in zip(zip(*decided, strict=True), KINDS, strict=True)))
+
+
+KINDS: Final = (np.float64, np.float64, np.bool_, np.float64, np.int64, np.int8, np.bool_)
+"""The types of the columns of Decisions."""
 
 
 class DecisionRule:
@@ -112,7 +121,7 @@ class DecisionRule:
 
     def warm_up(self, seq: int, X: FloatArray, scores: FloatArray) -> None:
         """Take note of values (n, m) of the warm-up and of the scores (n,) that they would have had."""
-        self._stillness.allow(self._stillness.lasting(X), np.ones(len(X), bool))
+        self._stillness.allow(self._stillness.lasting(X))
         for i, score in enumerate(scores.tolist()):
             level = self._next_level(score)
             self._n_seen, self._newest = self._n_seen + 1, seq + i
@@ -121,27 +130,40 @@ class DecisionRule:
 
     def decide(self, seq: int, X: FloatArray, scores: FloatArray, times: FloatArray) -> Decisions:
         """Decide samples of these values (n, m), the first one number seq, one after the other."""
-        if self.incidents.is_dismissed:
-            self._dismiss()
-        decided = Decisions.blank(len(scores))
-        lasting = self._stillness.lasting(X)
+        self._end_dismissed()
+        lasting, decided = self._stillness.lasting(X), []
         allowed = 0
-        for i, score in enumerate(scores.tolist()):
-            decided.threshold[i] = threshold = self.value
-            level = self._next_level(score)
-            self._n_seen, self._newest = self._n_seen + 1, seq + i
-            if level is None:
-                continue
-            above = finite(score - level)
-            decided.severity[i], decided.level[i] = self.ordinary.severity(above), level
+        for i, (score, time) in enumerate(zip(scores.tolist(), times.tolist(), strict=True)):
+            threshold = self.value
             if score > threshold:
-                self._stillness.allow(lasting[allowed:i], ~decided.is_anomaly[allowed:i])
-                allowed = i
-                self._flag(decided, i, above, float(times[i]), lasting[i])
-            else:
-                self._pass(decided, i, above, float(times[i]))
-        self._stillness.allow(lasting[allowed:], ~decided.is_anomaly[allowed:])
+                self._stillness.allow(lasting[allowed:i])
+                allowed = i + 1
+            decided.append(self._decide(seq + i, score, threshold, time, lasting[i]))
+        self._stillness.allow(lasting[allowed:])
+        return Decisions.of(decided)
+
+    def decide_one(self, seq: int, x: Sequence[float], score: float, time: float) -> Decision:
+        """Decide one sample of these values (m,): what decide does, without arrays."""
+        self._end_dismissed()
+        lasting = self._stillness.next(x)
+        decided = self._decide(seq, score, self.value, time, lasting)
+        if not decided.is_anomaly:
+            self._stillness.allow_next(lasting)
         return decided
+
+    def _decide(
+        self, seq: int, score: float, threshold: float, time: float, lasting: Sequence[int] | IntArray
+    ) -> Decision:
+        """Decide a sample whose values have stood so long (m,)."""
+        level = self._next_level(score)
+        self._n_seen, self._newest = self._n_seen + 1, seq
+        if level is None:
+            return Decision(threshold, 0.0, False, 0.0, 0, NOTHING, True)
+        above = finite(score - level)
+        severity = self.ordinary.severity(above)
+        if score > threshold:
+            return Decision(threshold, severity, True, level, *self._flag(above, time, lasting))
+        return Decision(threshold, severity, False, level, *self._pass(above, time), True)
 
     def severities(self, scores: FloatArray) -> FloatArray:
         """How rare scores (n,) are if they come next, each (n,); nothing takes note of them."""
@@ -158,25 +180,25 @@ class DecisionRule:
         ahead._dismiss()
         return ahead
 
-    def _flag(self, decided: Decisions, i: int, above: float, time: float, lasting: IntArray) -> None:
-        """Sample i, whose values have stood so long (m,), is flagged."""
+    def _flag(self, above: float, time: float, lasting: Sequence[int] | IntArray) -> tuple[int, int, bool]:
+        """A sample whose values have stood so long (m,) is flagged: its incident, the event, whether it is ordinary."""
         self.incidents.expire(time)
         still = self._stillness.unusual(lasting, self.incidents.age(self._newest))
         event = self.incidents.flag(self._newest, above, time, still=still)
-        decided.is_anomaly[i], decided.event[i], decided.incident[i] = True, event, self.incidents.id
-        decided.ordinary[i] = self.incidents.counts_as_ordinary(still=still)
-        if decided.ordinary[i]:
+        incident, ordinary = self.incidents.id, self.incidents.counts_as_ordinary(still=still)
+        if ordinary:
             self._count(above)
         if event == ACCEPTED:
             self._accept()
+        return incident, event, ordinary
 
-    def _pass(self, decided: Decisions, i: int, above: float, time: float) -> None:
-        """Sample i is not flagged."""
-        decided.incident[i] = self.incidents.id
-        decided.event[i] = self.incidents.pass_by(time)
+    def _pass(self, above: float, time: float) -> tuple[int, int]:
+        """A sample is not flagged: the incident that it belongs to, and the event."""
+        incident, event = self.incidents.id, self.incidents.pass_by(time)
         self._count(above)
         if (gathered := self._settling.pass_by(above, self.threshold.value)) is not None:
             self._restart(gathered)
+        return incident, event
 
     def _next_level(self, score: float) -> float | None:
         """From where a score is measured, which then counts for those after it; None if there is nothing before it."""
@@ -197,6 +219,10 @@ class DecisionRule:
             self._restart(scores)
         elif self.threshold.follows:
             self._settling.begin(peak, scores, self.ordinary)
+
+    def _end_dismissed(self) -> None:
+        if self.incidents.is_dismissed:
+            self._dismiss()
 
     def _dismiss(self) -> None:
         """End the open incident by its labels: one flagged sample was a false alarm, more of them are the new normal.
