@@ -23,7 +23,7 @@ from core.config import MAX_FEATURES, Calendar, DetectorConfig, Feature
 from core.config.changes import CANNOT_CHANGE, ConfigChange
 from core.config.schema import AFFINE_SCHEMA, CALENDAR_SCHEMA, FEATURE_SCHEMA, config_schema
 from core.decision.incidents import INCIDENT_EVENTS
-from core.detector import Detector
+from core.detector import Detector, observe_together
 from core.engine.state import VERSION as SNAPSHOT_VERSION
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, ItanError, NotReady, shown
 from core.feedback.costs import Costs
@@ -64,6 +64,7 @@ __all__ = [
     "config_schema",
     "decode_snapshot",
     "encode_snapshot",
+    "observe_together",
     "readable_metas",
     "shown",
     "try_out",

@@ -6,7 +6,7 @@ from typing import Any
 from core.arrays import FloatArray
 from core.config import DetectorConfig
 from core.config.changes import ConfigChange
-from core.engine import label_path, sample_path
+from core.engine import label_path, sample_path, together
 from core.engine.reconfigure import reconfigured
 from core.engine.state import DetectorState
 from core.errors import InvalidObservation
@@ -220,3 +220,14 @@ class Detector:
         detector = cls.__new__(cls)
         detector.state = DetectorState.from_bytes(blob)
         return detector
+
+
+def observe_together(
+    detectors: Sequence[Detector], samples: Sequence[FloatArray], times: FloatArray
+) -> list[Records | None]:
+    """Observe one sample (1, m) for each of many different detectors, with timestamps (n,), NaN for none.
+
+    Gives what observe would give, and changes each detector as it would, at a fraction of the cost. None stands for a
+    detector that has to observe its sample by itself, as while it warms up; it has not changed.
+    """
+    return together.observe([detector.state for detector in detectors], samples, times)

@@ -20,6 +20,8 @@ from core.density.spread import RecentSpread
 from core.errors import InvalidSnapshot
 from core.families.base import NodeDensities
 from core.families.statistics import moments_of
+from core.families.student_nodes import StudentNodes
+from core.families.student_stack import row_width
 from core.forgetting import Forgetting
 from core.growth.base import Growth
 from core.growth.evidence.growth import EvidenceGrowth
@@ -36,6 +38,9 @@ RARITY: Final = 0.2
 REACH: Final = 5.0
 """Samples are learned drawn in to sqrt(m) + REACH deviations of the root, eq. (18): an outlier of 1e15 does not blind
 the model, and can be subtracted again. Chosen by hand; section 10 of docs/method.md has the loss without it."""
+
+WIDEST: Final = 8192
+"""Numbers of a model that is stacked: to copy a larger one takes longer than to call numpy for it alone."""
 
 
 class DensityModel:
@@ -59,7 +64,11 @@ class DensityModel:
         self._spread = RecentSpread(config.kinds) if config.follows_spread else None
         self.followed = False
         self._is_context = np.isin(np.arange(config.n_columns), config.context)
+        densities = self.nodes.densities
+        is_plain = self._reach is not None and not self.nodes.context.size and not self.growth.most_sides
+        self._students = densities if is_plain and isinstance(densities, StudentNodes) else None
         self._round = Round()
+        self._size = self._round_size(0)
         self._log_weights: FloatArray | None = None
 
     @property
@@ -77,6 +86,23 @@ class DensityModel:
         """The frozen densities of the nodes."""
         self.nodes.refresh()
         return self.nodes.densities
+
+    @property
+    def stack_shape(self) -> tuple[int, int] | None:
+        """Nodes and features of a model that evaluate_each can stack; None if it cannot."""
+        if self._students is None:
+            return None
+        self.nodes.refresh()
+        n_nodes, m = self._students.mean.shape
+        return (n_nodes, m) if row_width(n_nodes, m) <= WIDEST else None
+
+    @property
+    def row(self) -> FloatArray:
+        """The frozen densities as a row of numbers, for a model that has a stack_shape."""
+        assert self._students is not None
+        assert self._reach is not None
+        self.nodes.refresh()
+        return self._students.row(self._reach)
 
     @property
     def weights(self) -> FloatArray:
@@ -105,7 +131,7 @@ class DensityModel:
     @property
     def room(self) -> int:
         """How many more samples this round takes, at least one."""
-        return self._round_size(self.n_learned) - self._round.n
+        return self._size - self._round.n
 
     def _round_size(self, n_learned: int) -> int:
         size = int(self.forgetting.memory(n_learned) * self.config.round_growth)
@@ -146,9 +172,14 @@ class DensityModel:
 
     def learn(self, batch: Batch) -> None:
         """Add samples to the round, no more than there is room for; learn the round when it is full."""
-        size = self._round_size(self.n_learned)
-        self._round.add(batch, size)
-        if self._round.n >= size:
+        self._round.add(batch, self._size)
+        if self._round.n >= self._size:
+            self.end_round()
+
+    def learn_one(self, batch: Batch, row: int) -> None:
+        """Learn one sample of a batch, as it came."""
+        self._round.add_one(batch, row, self._size)
+        if self._round.n >= self._size:
             self.end_round()
 
     def end_round(self) -> None:
@@ -164,6 +195,7 @@ class DensityModel:
         if self._spread is not None and self._spread.add(batch.Z[:, : self.config.n_features], before):
             self._follow_recent(self._spread)
         self.growth.grow(before, self.n_learned)
+        self._size = self._round_size(self.n_learned)
         self._log_weights = None
 
     def _follow_recent(self, recent: RecentSpread) -> None:
@@ -266,9 +298,9 @@ class DensityModel:
         if self._spread is not None:
             self._spread.load(arrays)
         self._log_weights = None
-        self._round = Round()
+        self._round, self._size = Round(), self._round_size(self.n_learned)
         if len(arrays["pending"]):
-            self._round.add(self._pending(arrays), self._round_size(self.n_learned))
+            self._round.add(self._pending(arrays), self._size)
 
     def _pending(self, arrays: Arrays) -> Batch:
         """The waiting samples, evaluated again; the state says how they are learned, as another model may decide."""

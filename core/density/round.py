@@ -95,10 +95,24 @@ class Round:
             self._rows = batch
             return
         if self._rows is None:
-            self._rows = Batch(*(np.zeros((size, *a.shape[1:]), a.dtype) for a in batch.columns()))
+            self._rows = blank(batch, size)
         here = slice(begin, self.n)
         for column, part in zip(self._rows.columns(), batch.columns(), strict=True):
             column[here] = part
+
+    def add_one(self, batch: Batch, row: int, size: int) -> None:
+        """Add one sample of a batch, learned as it came, to a round that holds size samples at its end."""
+        if self._rows is None:
+            self._rows = blank(batch, size)
+        rows, n = self._rows, self.n
+        rows.Z[n] = rows.learned[n] = batch.Z[row]
+        rows.log_density[n], rows.log_p[n], rows.time[n] = batch.log_density[row], batch.log_p[row], batch.time[row]
+        self.n = n + 1
+
+
+def blank(like: Batch, size: int) -> Batch:
+    """Room for size samples of the columns of a batch."""
+    return Batch(*(np.zeros((size, *column.shape[1:]), column.dtype) for column in like.columns()))
 
 
 def check_pending(arrays: Arrays, n_features: int, room: int) -> None:

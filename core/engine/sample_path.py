@@ -13,6 +13,7 @@ import numpy as np
 from core.arrays import FloatArray
 from core.decision.rule import Decisions
 from core.density.round import Batch
+from core.engine import together
 from core.engine.learning import evaluate, learn, remember, surprise
 from core.engine.scales import own_scalings, settle, wake
 from core.engine.state import DetectorState
@@ -32,7 +33,9 @@ def observe(state: DetectorState, X: Any, times: Any, *, explain: bool) -> Obser
     """Score, decide and learn samples X (n, m) one after the other, as Detector.observe says."""
     X, time = _checked(state, X, times)
     explained = [Explanation.empty(state.config.n_features)] if explain else None
-    records = Records.joined(list(_parts(state, X, time, explained)), state.config.n_features)
+    records = together.observe([state], [X], time)[0] if len(X) == 1 and not explain else None
+    if records is None:
+        records = Records.joined(list(_parts(state, X, time, explained)), state.config.n_features)
     columns = {name: records.rows[name].copy() for name in OBSERVED}
     explanation = None if explained is None else Explanation.concatenate(explained)
     return Observation(**columns, samples_needed=state.samples_needed, records=records, explanation=explanation)

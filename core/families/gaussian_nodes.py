@@ -114,12 +114,17 @@ class GaussianNodes(NodeArrays):
         return self.mean, self.covariance
 
     def drawn_in(self, X: FloatArray, log_density: FloatArray, reach: float) -> FloatArray:
+        edge = self._edge(reach)
+        if log_density[:, 0].min(initial=np.inf) >= edge:
+            return X
+        return drawn_to(X, log_density[:, 0] < edge, self.mean[0], self._whitening[0], reach)
+
+    def _edge(self, reach: float) -> float:
+        """The log density of the root at reach deviations from its centre."""
         if reach not in self._edges:
             at_edge = np.full((1, len(self.mean)), reach**2)
-            self._edges[reach] = float(self._log_kernel(at_edge, self._peak, X.shape[1])[0, 0])
-        if log_density[:, 0].min(initial=np.inf) >= self._edges[reach]:
-            return X
-        return drawn_to(X, log_density[:, 0] < self._edges[reach], self.mean[0], self._whitening[0], reach)
+            self._edges[reach] = float(self._log_kernel(at_edge, self._peak, self.mean.shape[1])[0, 0])
+        return self._edges[reach]
 
     def _place(self) -> None:
         """Squared distances as linear in the products y_i y_j, y and 1, with y = x - the root's mean; last, |y|^2."""
@@ -128,13 +133,17 @@ class GaussianNodes(NodeArrays):
         from_center = self.mean - self._center
         pull = np.matmul(self._precision, from_center[:, :, None])[:, :, 0]
         products = self._precision[:, self._i, self._j] * (2.0 - self._is_square)
-        self._coefficients = np.zeros((len(self._i) + len(self._center) + 1, len(self.mean) + 1))
+        self._coefficients = self._blank(len(self._i) + len(self._center) + 1, len(self.mean) + 1)
         self._coefficients[: len(self._i), :-1], self._coefficients[: len(self._i), -1] = products.T, self._is_square
         self._coefficients[len(self._i) : -1, :-1] = -2.0 * pull.T
         self._coefficients[-1, :-1] = (pull * from_center).sum(1)
         self._near = NEAR / np.einsum("nii->ni", self._precision).max()
         self._edges: dict[float, float] = {}
         self._partial.clear()
+
+    def _blank(self, rows: int, columns: int) -> FloatArray:
+        """Room for the coefficients."""
+        return np.zeros((rows, columns))
 
     def _squared_distance(self, X: FloatArray) -> FloatArray:
         n, products = len(X), len(self._i)

@@ -5,7 +5,7 @@ location, the MAP covariance times (n + k0 + 1) / (n + k0) as scale matrix, and 
 the Gaussian of Alg. 1, which is its limit.
 """
 
-from math import pi
+from math import isnan, pi
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from core.families.diagonal_nodes import DiagonalGaussianNodes
 from core.families.gaussian_nodes import GaussianNodes
 from core.families.posterior import posterior
 from core.families.statistics import Statistics
+from core.families.student_stack import row_width
 
 MOST_FREEDOM: Final = 30.0
 MOST_FREEDOM_PER_FEATURE: Final = 4.0
@@ -87,6 +88,22 @@ class StudentNodes(GaussianNodes):
     def _place(self) -> None:
         self._exponents: dict[int, FloatArray] = {}
         super()._place()
+        exponents = -0.5 * (self.freedom + len(self._center))
+        self._row[self._coefficients.size : -1] = np.concatenate(
+            [self._center, self.freedom, exponents, self._peak, [self._near]]
+        )
+
+    def _blank(self, rows: int, columns: int) -> FloatArray:
+        nodes, m = self.mean.shape
+        self._row = np.zeros(row_width(nodes, m))
+        self._row[-1] = np.nan
+        return self._row[: rows * columns].reshape(rows, columns)
+
+    def row(self, reach: float) -> FloatArray:
+        """All that scores a sample, as one row of numbers, for StudentStack. It may draw samples in to this reach."""
+        if isnan(self._row[-1]):
+            self._row[-1] = self._edge(reach)
+        return self._row
 
     def _log_peak(self, log_volumes: FloatArray, n_features: int) -> FloatArray:
         return log_norm(self.freedom, n_features) - log_volumes

@@ -62,6 +62,17 @@ class Background:
         self._x += [x.copy() for x in X[STEP - 1 - self.n % STEP :: STEP]]
         self._scores += np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE).tolist()
         self.n += len(X)
+        self._trim()
+
+    def add_one(self, x: FloatArray, score: float) -> None:
+        """Take in one sample (m,) and its score, as add does."""
+        if self.n % STEP == STEP - 1:
+            self._x.append(x.copy())
+        self._scores.append(min(max(score, -LARGEST_SCORE), LARGEST_SCORE))
+        self.n += 1
+        self._trim()
+
+    def _trim(self) -> None:
         if len(self._scores) > 2 * WINDOW:
             self._x = _kept(self._x, _waiting(self.n, STEP), CAPACITY)
             self._scores = _kept(self._scores, _waiting(self.n), WINDOW)

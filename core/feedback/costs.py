@@ -89,6 +89,10 @@ class RunningCosts:
         self.decided[0] += len(flagged) - n_flagged
         self.decided[1] += n_flagged
 
+    def count_one(self, *, flagged: bool) -> None:
+        """Count one decision."""
+        self.decided[flagged] += 1
+
     def relabel(self, score: float, flagged: bool, old: int, new: int) -> None:
         """Change the label of a sample with this score and decision: +1 anomalous, -1 normal, 0 none."""
         if old != 0:

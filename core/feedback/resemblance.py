@@ -48,6 +48,17 @@ class Resemblance:
         if self.active:
             self._background.add(X, scores)
 
+    def note_one(self, x: FloatArray, score: float) -> None:
+        """Take note of one ordinary sample (m,), as note does."""
+        if self.active:
+            self._background.add_one(x, score)
+
+    def raised_one(self, x: FloatArray, score: float) -> float:
+        """Add to the score of one sample (m,), as raised does. Pure."""
+        if self._labelled.n_anomalies:
+            return float(self.raised(x[None], np.array([score]))[0])
+        return min(max(score + 0.0, -float_info.max), float_info.max)
+
     def raised(self, X: FloatArray, scores: FloatArray) -> FloatArray:
         """Add to the scores (n,) of samples (n, m), as they are learned. Pure."""
         with np.errstate(over="ignore"):  # a score that saturates stays where it is
