@@ -12,6 +12,13 @@ from app.storage.errors import (
     StreamNotFound,
     TooManyStreams,
 )
+from app.storage.incidents import (
+    INCIDENTS_KEPT,
+    NO_INCIDENTS,
+    IncidentChange,
+    IncidentKey,
+    IncidentRow,
+)
 from app.storage.interface import NO_LABELS, DocumentKind, Durability, Remains, Silence, Store, StreamSize
 from app.storage.log import BASE_SAMPLES, MAX_SEQ, START, Entry, Position, Snapshot
 from app.storage.pages import is_full
@@ -20,8 +27,10 @@ from app.storage.usage import Usage
 
 __all__ = [
     "BASE_SAMPLES",
+    "INCIDENTS_KEPT",
     "MAX_SEQ",
     "NO_BOUNDS",
+    "NO_INCIDENTS",
     "NO_LABELS",
     "START",
     "Bound",
@@ -30,6 +39,9 @@ __all__ = [
     "Durability",
     "Entry",
     "Fenced",
+    "IncidentChange",
+    "IncidentKey",
+    "IncidentRow",
     "LeaseHeld",
     "Position",
     "Remains",

@@ -8,6 +8,7 @@ from typing import Protocol
 from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
+from app.storage.incidents import NO_INCIDENTS, IncidentChange, IncidentKey, IncidentRow
 from app.storage.log import Entry, Position, Snapshot
 from app.storage.usage import Usage
 from app.storage.write_refusals import WriteRefusals
@@ -60,7 +61,7 @@ class StreamSize:
 
 
 class Store(Protocol):
-    """Keeps a snapshot, a log, an index of client ids and the labelled records of every stream; documents beside them.
+    """Keeps a snapshot, a log, and indexes of ids, labels and incidents of every stream; documents beside them.
 
     Any method may raise StoreUnavailable. A write changes everything it names or nothing, and may be repeated after a
     lost answer. A read gives "nothing" for a stream that does not exist, unless it says otherwise.
@@ -122,11 +123,18 @@ class Store(Protocol):
         """
 
     async def append(
-        self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
+        self,
+        stream: str,
+        after: Position,
+        entry: Entry,
+        labels: Mapping[int, bytes] = NO_LABELS,
+        token: int = 0,
+        incidents: Sequence[IncidentRow] = NO_INCIDENTS,
     ) -> None:
-        """Add an entry, its ids and the records of labelled samples if the log's head is `after`.
+        """Add an entry, its ids, the records of labelled samples, and incidents, if the log's head is `after`.
 
-        Raises StaleWriter, StreamNotFound; ValueError if the entry does not follow `after`.
+        The index keeps the newest INCIDENTS_KEPT incidents of a stream. Marks of changes may stay though the append
+        fails. Raises StaleWriter, StreamNotFound; ValueError if the entry does not follow `after`.
         """
 
     async def save_snapshot(
@@ -168,6 +176,24 @@ class Store(Protocol):
 
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of the labelled ones among these samples."""
+
+    async def put_incidents(self, stream: str, rows: Sequence[IncidentRow], token: int = 0) -> None:
+        """Put incidents that the log told of earlier into the index; this is no news. Raises StreamNotFound."""
+
+    async def incidents(self, stream: str) -> list[IncidentRow]:
+        """Read the incidents of a stream, in order."""
+
+    async def find_incidents(self, stream: str, seqs: Sequence[int]) -> dict[int, IncidentRow]:
+        """Give the known ones of these incidents."""
+
+    async def newest_incidents(self, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
+        """List incidents of all streams, the newest first, from before a place on; some may be gone from the index."""
+
+    async def changed_incidents(self, limit: int) -> list[IncidentChange]:
+        """Read the oldest marks of changed incidents."""
+
+    async def forget_changes(self, changes: Sequence[IncidentChange]) -> None:
+        """Remove marks; a later change of the same incident has a mark of its own."""
 
     async def delete(self, stream: str, token: int = 0) -> bool:
         """Delete a stream, even a damaged one, and its lease; False if there was none."""

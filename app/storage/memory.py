@@ -5,12 +5,21 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from time import monotonic
+from time import monotonic, time
 
 from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Fenced, LeaseHeld, StaleWriter, StreamNotFound, TooManyStreams
+from app.storage.incidents import (
+    INCIDENTS_KEPT,
+    MARKS_KEPT,
+    NO_INCIDENTS,
+    IncidentChange,
+    IncidentKey,
+    IncidentRow,
+    check_incidents,
+)
 from app.storage.interface import NO_LABELS, DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import (
     Entry,
@@ -36,6 +45,7 @@ class StoredStream:
     log: list[Entry] = field(default_factory=list)
     ids: dict[str, int] = field(default_factory=dict)
     labels: dict[int, bytes] = field(default_factory=dict)
+    incidents: dict[int, IncidentRow] = field(default_factory=dict)
     fence: int = 0
     changed_at: float = 0.0
     base: Snapshot | None = None
@@ -55,6 +65,12 @@ class StoredStream:
         del self.log[: len(dropped)]
         for entry in dropped:
             self._forget(entry)
+
+    def put_incidents(self, rows: Sequence[IncidentRow]) -> None:
+        """Put incidents into the index, and drop the oldest beyond what it keeps."""
+        self.incidents.update((row.seq, row._replace(is_news=False)) for row in rows)
+        for seq in sorted(self.incidents)[:-INCIDENTS_KEPT]:
+            del self.incidents[seq]
 
     def _forget(self, entry: Entry) -> None:
         for name, seq in entry.named_samples():
@@ -88,6 +104,7 @@ class MemoryStore:
         self.leases: dict[str, StoredLease] = {}
         self._wanted: dict[str, set[str]] = {}
         self._documents: defaultdict[DocumentKind, dict[str, bytes]] = defaultdict(dict)
+        self._changes: dict[IncidentChange, None] = {}
         self._tokens = count(1)
 
     async def open(self) -> None:
@@ -171,10 +188,17 @@ class MemoryStore:
         self.stored[stream] = StoredStream(snapshot, snapshot.position, fence=fence, changed_at=self._monotonic())
 
     async def append(
-        self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
+        self,
+        stream: str,
+        after: Position,
+        entry: Entry,
+        labels: Mapping[int, bytes] = NO_LABELS,
+        token: int = 0,
+        incidents: Sequence[IncidentRow] = NO_INCIDENTS,
     ) -> None:
         """Add an entry at the head."""
         check_append(after, entry, labels)
+        check_incidents(incidents)
         stored = self._get_for(stream, token)
         if stored.head != after:
             if stored.log and (stored.log[-1].position, stored.log[-1].body) == (entry.position, entry.body):
@@ -184,6 +208,16 @@ class MemoryStore:
         stored.head, stored.changed_at = entry.position, self._monotonic()
         stored.ids.update(entry.named_samples())
         stored.labels.update(labels)
+        if incidents:
+            stored.put_incidents(incidents)
+            self._mark(stream, entry.position, incidents)
+
+    def _mark(self, stream: str, position: Position, rows: Sequence[IncidentRow]) -> None:
+        """Mark incidents as changed."""
+        now = round(time() * 1000)
+        self._changes.update((IncidentChange(now, stream, row.seq, position), None) for row in rows if row.is_news)
+        while len(self._changes) > MARKS_KEPT:
+            del self._changes[min(self._changes)]
 
     async def save_snapshot(
         self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
@@ -250,6 +284,39 @@ class MemoryStore:
         """Give the records of labelled samples."""
         known = self.stored[stream].labels if stream in self.stored else {}
         return {seq: known[seq] for seq in possible_seqs(seqs) if seq in known}
+
+    async def put_incidents(self, stream: str, rows: Sequence[IncidentRow], token: int = 0) -> None:
+        """Put incidents into the index."""
+        check_incidents(rows)
+        self._get_for(stream, token).put_incidents(rows)
+
+    async def incidents(self, stream: str) -> list[IncidentRow]:
+        """Read incidents in order."""
+        known = self.stored[stream].incidents if stream in self.stored else {}
+        return [known[seq] for seq in sorted(known)]
+
+    async def find_incidents(self, stream: str, seqs: Sequence[int]) -> dict[int, IncidentRow]:
+        """Give the known ones of these incidents."""
+        known = self.stored[stream].incidents if stream in self.stored else {}
+        return {seq: known[seq] for seq in possible_seqs(seqs) if seq in known}
+
+    async def newest_incidents(self, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
+        """List incidents of all streams."""
+        keys = (
+            IncidentKey(row.opened, stream, row.seq)
+            for stream, stored in self.stored.items()
+            for row in stored.incidents.values()
+        )
+        return sorted((key for key in keys if before is None or key < before), reverse=True)[:limit]
+
+    async def changed_incidents(self, limit: int) -> list[IncidentChange]:
+        """Read the oldest marks."""
+        return sorted(self._changes)[:limit]
+
+    async def forget_changes(self, changes: Sequence[IncidentChange]) -> None:
+        """Remove marks."""
+        for change in changes:
+            self._changes.pop(change, None)
 
     async def delete(self, stream: str, token: int = 0) -> bool:
         """Delete a stream."""

@@ -7,6 +7,10 @@ from app.storage.interface import DocumentKind
 PREFIX = "itan:1:"
 # A sorted set of all stream names, each with score 0, so that they can be listed in order, page by page.
 STREAMS = f"{PREFIX}streams"
+# Sorted sets too: the places of all incidents, and the marks of changed ones. They lie in slots of their own, so what
+# is in them is written before the append, and may be there though the append failed.
+INCIDENTS = f"{PREFIX}incidents"
+CHANGES = f"{PREFIX}incident_changes"
 
 
 def documents_key(kind: DocumentKind) -> str:
@@ -29,12 +33,13 @@ class StreamKeys(NamedTuple):
     labels: str
     lease: str
     base: str
+    incidents: str
 
 
-TYPES = StreamKeys("hash", "string", "stream", "hash", "hash", "hash", "string")
+TYPES = StreamKeys("hash", "string", "stream", "hash", "hash", "hash", "string", "hash")
 
 
 def stream_keys(stream: str) -> StreamKeys:
     """Name the keys of a stream."""
-    parts = ("meta", "snap", "log", "ids", "labels", "lease", "base")
+    parts = ("meta", "snap", "log", "ids", "labels", "lease", "base", "incidents")
     return StreamKeys(*(f"{PREFIX}{{{stream}}}:{part}" for part in parts))

@@ -1,21 +1,25 @@
 """Reads the streams of a store in Redis or Valkey."""
 
 import asyncio
+import struct
 from collections.abc import Sequence
 from typing import Any
 
 from app.storage.errors import StoreCorrupt
+from app.storage.incidents import IncidentChange, IncidentKey, IncidentRow
 from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import START, Entry, Position, Snapshot
 from app.storage.pages import PAGE_BYTES, is_full, possible_seqs
 from app.storage.redis.calls import Calls, parts
-from app.storage.redis.keys import STREAMS, TYPES, documents_key, stream_keys
+from app.storage.redis.keys import CHANGES, INCIDENTS, STREAMS, TYPES, documents_key, stream_keys
 from app.storage.redis.replies import accept, as_entry, checked_snapshot, remains_of, status
 from app.storage.redis.servers import Servers
 
 # The server does nothing else while it answers one command, so big questions are split.
 SEQS_PER_STEP = 256
 FIELDS_PER_STEP = 10_000
+# When an incident opened stands before its body.
+OPENED = struct.Struct("<q")
 
 
 class RedisReader:
@@ -62,6 +66,28 @@ class RedisReader:
         """Give the records of labelled samples."""
         return dict(await self._look_up(stream, stream_keys(stream).labels, possible_seqs(seqs)))
 
+    async def incidents(self, stream: str) -> list[IncidentRow]:
+        """Read incidents in order."""
+        key = stream_keys(stream).incidents
+        found: dict[bytes, bytes] = await self._calls.send("HGETALL", key)
+        return sorted(as_incident(int(seq), value) for seq, value in found.items())
+
+    async def find_incidents(self, stream: str, seqs: Sequence[int]) -> dict[int, IncidentRow]:
+        """Give the known ones of these incidents."""
+        known = await self._look_up(stream, stream_keys(stream).incidents, possible_seqs(seqs))
+        return {seq: as_incident(seq, value) for seq, value in known}
+
+    async def newest_incidents(self, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
+        """List incidents of all streams."""
+        most = "+" if before is None else f"({before}"
+        page = await self._calls.send("ZREVRANGEBYLEX", INCIDENTS, most, "-", "LIMIT", 0, limit)
+        return [IncidentKey.parse(place) for place in page]
+
+    async def changed_incidents(self, limit: int) -> list[IncidentChange]:
+        """Read the oldest marks."""
+        page = await self._calls.send("ZRANGEBYLEX", CHANGES, "-", "+", "LIMIT", 0, limit)
+        return [IncidentChange.parse(mark) for mark in page]
+
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order, without those whose creation or deletion was interrupted."""
         found: list[str] = []
@@ -104,9 +130,9 @@ class RedisReader:
         return {name.decode(): body for name, body in sorted(found.items())}
 
     async def _is_there(self, stream: str) -> bool:
-        """Tell whether a stream has any key but its lease."""
+        """Tell whether a stream has any key but its lease and its incidents."""
         keys = stream_keys(stream)
-        return bool(await self._calls.send("EXISTS", *(key for key in keys if key != keys.lease)))
+        return bool(await self._calls.send("EXISTS", *(key for key in keys if key not in (keys.lease, keys.incidents))))
 
     async def _look_up(self, stream: str, key: str, fields: Sequence[Any]) -> list[tuple[Any, bytes]]:
         known: list[tuple[Any, bytes]] = []
@@ -122,3 +148,8 @@ class RedisReader:
         least = f"({after}" if after else "-"
         page = await self._calls.send("ZRANGEBYLEX", STREAMS, least, "+", "LIMIT", 0, limit)
         return [name.decode() for name in page]
+
+
+def as_incident(seq: int, value: bytes) -> IncidentRow:
+    """Make a row of the index of what its hash holds."""
+    return IncidentRow(seq, OPENED.unpack_from(value)[0], value[OPENED.size :])

@@ -1,13 +1,24 @@
 """A store in Redis or Valkey, for many processes and machines."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from time import time
 from uuid import uuid4
 
 import msgspec
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Fenced, LeaseHeld, TooManyStreams
+from app.storage.incidents import (
+    INCIDENTS_KEPT,
+    MARKS_KEPT,
+    NO_INCIDENTS,
+    IncidentChange,
+    IncidentKey,
+    IncidentRow,
+    check_incidents,
+)
 from app.storage.interface import NO_LABELS, DocumentKind, Durability
 from app.storage.log import (
     BASE_SAMPLES,
@@ -23,9 +34,9 @@ from app.storage.log import (
 from app.storage.redis.calls import parts
 from app.storage.redis.durability import find_faults, fullest
 from app.storage.redis.errors import wrap_error
-from app.storage.redis.keys import STREAMS, documents_key, stream_keys, wanted_key
+from app.storage.redis.keys import CHANGES, INCIDENTS, STREAMS, documents_key, stream_keys, wanted_key
 from app.storage.redis.rate_windows import RateWindows
-from app.storage.redis.reader import RedisReader
+from app.storage.redis.reader import OPENED, RedisReader
 from app.storage.redis.replies import accept, status
 from app.storage.redis.scripts import read_script
 from app.storage.redis.urls import servers_of
@@ -36,7 +47,7 @@ from app.storage.write_refusals import WriteRefusals, records_outcomes, records_
 OUTLIVES_SECONDS = 60.0
 # A hand-over request expires after this time; a worker that still wants the stream asks again.
 REQUEST_SECONDS = 60
-REQUESTS_AT_ONCE = 1000
+REQUESTS_AT_ONCE = MARKS_AT_ONCE = 1000
 
 
 class RedisStore(RedisReader):
@@ -135,16 +146,30 @@ class RedisStore(RedisReader):
 
     @records_outcomes
     async def append(
-        self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
+        self,
+        stream: str,
+        after: Position,
+        entry: Entry,
+        labels: Mapping[int, bytes] = NO_LABELS,
+        token: int = 0,
+        incidents: Sequence[IncidentRow] = NO_INCIDENTS,
     ) -> None:
         """Add an entry at the head."""
         check_append(after, entry, labels)
+        check_incidents(incidents)
+        if incidents:
+            await asyncio.gather(
+                self._list_incidents(stream, incidents), self._mark_changes(stream, entry.position, incidents)
+            )
         packed = msgspec.msgpack.encode(entry.ids) if entry.ids else b""
         first = "" if entry.first_seq is None else int(entry.first_seq)
         fields = chain.from_iterable((int(seq), body) for seq, body in labels.items())
-        arguments = (token, str(after), str(entry.position), entry.body, first, packed, *fields)
-        reply = await self._calls.append(stream, *arguments)
+        arguments = (token, str(after), str(entry.position), entry.body, first, packed)
+        rows = _incident_fields(incidents)
+        reply = await self._calls.append(stream, *arguments, len(rows), *rows, *fields)
         accept(reply, stream, after, token)
+        if len(reply) > 2 and reply[2] > INCIDENTS_KEPT:
+            await self._calls.read("incidents", stream, token, INCIDENTS_KEPT)
 
     @records_refusals
     async def save_snapshot(
@@ -159,6 +184,19 @@ class RedisStore(RedisReader):
         accept(reply, stream, snapshot.position, token)
         while last.seq >= 0 and status(await self._calls.read("trim", stream, str(last))) == "more":
             pass
+
+    @records_refusals
+    async def put_incidents(self, stream: str, rows: Sequence[IncidentRow], token: int = 0) -> None:
+        """Put incidents into the index."""
+        check_incidents(rows)
+        await self._list_incidents(stream, rows)
+        reply = await self._calls.change("incidents", stream, token, INCIDENTS_KEPT, *_incident_fields(rows))
+        accept(reply, stream, START, token)
+
+    async def forget_changes(self, changes: Sequence[IncidentChange]) -> None:
+        """Remove marks."""
+        for part in parts(map(str, changes), MARKS_AT_ONCE):
+            await self._calls.keep("ZREM", CHANGES, *part)
 
     @records_refusals
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
@@ -194,6 +232,24 @@ class RedisStore(RedisReader):
         """Delete a document."""
         return bool(await self._calls.keep("HDEL", documents_key(kind), name))
 
+    async def _list_incidents(self, stream: str, rows: Sequence[IncidentRow]) -> None:
+        """List the places of incidents among those of all streams."""
+        if rows:
+            await self._add_to(INCIDENTS, [str(IncidentKey(row.opened, stream, row.seq)) for row in rows])
+
+    async def _mark_changes(self, stream: str, position: Position, rows: Sequence[IncidentRow]) -> None:
+        """Mark those incidents that the event at a position is about to change."""
+        now = round(time() * 1000)
+        news = [str(IncidentChange(now, stream, row.seq, position)) for row in rows if row.is_news]
+        if news:
+            await self._add_to(CHANGES, news)
+
+    async def _add_to(self, key: str, members: Sequence[str]) -> None:
+        """Add to a sorted set, which keeps its newest members only."""
+        await self._calls.keep("ZADD", key, *chain.from_iterable((0, member) for member in members))
+        if await self._calls.send("ZCARD", key) > MARKS_KEPT:
+            await self._calls.send("ZREMRANGEBYRANK", key, 0, -MARKS_KEPT - 1)
+
     async def _list(self, stream: str, bounds: Sequence[Bound] = NO_BOUNDS) -> None:
         """List a stream, and check its bounds in the same step, so that many at once cannot pass them."""
         counted = chain.from_iterable((*_names_of(bound.prefix), bound.most) for bound in bounds)
@@ -219,3 +275,11 @@ def _fence_keys(lease: tuple[str, int]) -> tuple[str, str]:
 
 def _tokens(leases: Iterable[tuple[str, int]]) -> list[int]:
     return [token for _, token in leases]
+
+
+def _incident_fields(rows: Sequence[IncidentRow]) -> list[int | bytes]:
+    """Give the fields and values of the hash of incidents."""
+    fields: list[int | bytes] = []
+    for row in rows:
+        fields += row.seq, OPENED.pack(row.opened) + row.body
+    return fields

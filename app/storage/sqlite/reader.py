@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from app.storage.errors import StoreUnavailable
+from app.storage.incidents import IncidentChange, IncidentKey, IncidentRow
 from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot
 from app.storage.pages import is_full, possible_seqs
@@ -71,6 +72,22 @@ class SqliteReader:
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of labelled samples."""
         return await self._read(partial(reads.find_labels, stream=stream, seqs=possible_seqs(seqs)))
+
+    async def incidents(self, stream: str) -> list[IncidentRow]:
+        """Read incidents in order."""
+        return await self._read(partial(reads.incidents, stream=stream))
+
+    async def find_incidents(self, stream: str, seqs: Sequence[int]) -> dict[int, IncidentRow]:
+        """Give the known ones of these incidents."""
+        return await self._read(partial(reads.find_incidents, stream=stream, seqs=possible_seqs(seqs)))
+
+    async def newest_incidents(self, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
+        """List incidents of all streams."""
+        return await self._read(partial(reads.newest_incidents, before=before, limit=limit))
+
+    async def changed_incidents(self, limit: int) -> list[IncidentChange]:
+        """Read the oldest marks."""
+        return await self._read(partial(reads.changed_incidents, limit=limit))
 
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order."""

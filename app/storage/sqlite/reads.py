@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from time import time
 
 from app.storage.errors import StoreCorrupt, StreamNotFound
+from app.storage.incidents import IncidentChange, IncidentKey, IncidentRow
 from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot, find_gap
 from app.storage.pages import collect_batches
@@ -69,6 +70,36 @@ def find_ids(connection: sqlite3.Connection, stream: str, ids: Sequence[str]) ->
 def find_labels(connection: sqlite3.Connection, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
     """Give the records of labelled samples."""
     return dict(select_among(connection, "SELECT seq, body FROM labels WHERE stream = ? AND seq IN", stream, seqs))
+
+
+def incidents(connection: sqlite3.Connection, stream: str) -> list[IncidentRow]:
+    """Read incidents in order."""
+    number = number_of(connection, stream)
+    rows = connection.execute("SELECT seq, opened, body FROM incidents WHERE stream = ? ORDER BY seq", (number,))
+    return [IncidentRow(*row) for row in rows]
+
+
+def find_incidents(connection: sqlite3.Connection, stream: str, seqs: Sequence[int]) -> dict[int, IncidentRow]:
+    """Give the known ones of these incidents."""
+    select = "SELECT seq, opened, body FROM incidents WHERE stream = ? AND seq IN"
+    return {row[0]: IncidentRow(*row) for row in select_among(connection, select, stream, seqs)}
+
+
+def newest_incidents(connection: sqlite3.Connection, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
+    """List incidents of all streams."""
+    where = "" if before is None else "WHERE opened <= ? AND (opened, name, seq) < (?, ?, ?)"
+    rows = connection.execute(
+        f"SELECT opened, name, seq FROM incidents JOIN streams ON number = stream {where} "  # noqa: S608 (text above)
+        "ORDER BY opened DESC, name DESC, seq DESC LIMIT ?",
+        (limit,) if before is None else (before.opened, *before, limit),
+    )
+    return [IncidentKey(*row) for row in rows]
+
+
+def changed_incidents(connection: sqlite3.Connection, limit: int) -> list[IncidentChange]:
+    """Read the oldest marks."""
+    marks = connection.execute("SELECT mark FROM incident_changes ORDER BY mark LIMIT ?", (limit,))
+    return [IncidentChange.parse(mark.encode()) for (mark,) in marks]
 
 
 def streams(connection: sqlite3.Connection, after: str, limit: int) -> list[str]:

@@ -62,7 +62,7 @@ def as_entry(seq: int, sub: int, body: bytes, first_seq: int | None, packed: byt
 
 def select_among(
     connection: sqlite3.Connection, select: str, stream: str, values: Sequence[object]
-) -> Iterator[tuple[Any, Any]]:
+) -> Iterator[tuple[Any, ...]]:
     """Select the rows of a stream whose last column is among the values, part by part."""
     number, remaining = number_of(connection, stream), iter(values)
     while part := list(islice(remaining, VARIABLES)):

@@ -16,6 +16,14 @@ LATER_TABLES = {
     "documents": """CREATE TABLE IF NOT EXISTS documents (
     kind TEXT, name TEXT, body BLOB NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID;
 """,
+    "incidents": """CREATE TABLE IF NOT EXISTS incidents (
+    stream INTEGER, seq INTEGER, opened INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (stream, seq)) WITHOUT ROWID;
+""",
+    "incidents_opened": """CREATE INDEX IF NOT EXISTS incidents_opened ON incidents (opened);
+""",
+    "incident_changes": """CREATE TABLE IF NOT EXISTS incident_changes (
+    mark TEXT PRIMARY KEY) WITHOUT ROWID;
+""",
 }
 SCHEMA = f"""{"".join(LATER_TABLES.values())}
 CREATE TABLE streams (

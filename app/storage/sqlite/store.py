@@ -14,6 +14,7 @@ from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Cause, StoreCorrupt, StoreError, StoreUnavailable
+from app.storage.incidents import NO_INCIDENTS, IncidentChange, IncidentRow, check_incidents
 from app.storage.interface import NO_LABELS, DocumentKind, Durability
 from app.storage.log import Entry, Position, Snapshot, check_append, check_position, check_replace, last_trimmable
 from app.storage.sqlite import wal, writes
@@ -133,11 +134,19 @@ class SqliteStore(SqliteReader):
 
     @records_outcomes
     async def append(
-        self, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS, token: int = 0
+        self,
+        stream: str,
+        after: Position,
+        entry: Entry,
+        labels: Mapping[int, bytes] = NO_LABELS,
+        token: int = 0,
+        incidents: Sequence[IncidentRow] = NO_INCIDENTS,
     ) -> None:
         """Add an entry at the head."""
         check_append(after, entry, labels)
-        await self.writer.run(partial(writes.append, stream=stream, after=after, entry=entry, labels=dict(labels)))
+        check_incidents(incidents)
+        write = partial(writes.append, stream=stream, after=after, entry=entry, labels=dict(labels))
+        await self.writer.run(partial(write, incidents=incidents))
 
     @records_refusals
     async def save_snapshot(
@@ -150,6 +159,16 @@ class SqliteStore(SqliteReader):
         await self.writer.run(save)
         while await self.writer.run(partial(writes.trim, stream=stream, last=last)):
             pass
+
+    @records_refusals
+    async def put_incidents(self, stream: str, rows: Sequence[IncidentRow], token: int = 0) -> None:
+        """Put incidents into the index."""
+        check_incidents(rows)
+        await self.writer.run(partial(writes.put_incidents, stream=stream, rows=rows))
+
+    async def forget_changes(self, changes: Sequence[IncidentChange]) -> None:
+        """Remove marks."""
+        await self.writer.run(partial(writes.forget_changes, changes=changes))
 
     @records_refusals
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:

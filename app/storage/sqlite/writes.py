@@ -8,6 +8,7 @@ import msgspec
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import StaleWriter, TooManyStreams
+from app.storage.incidents import INCIDENTS_KEPT, MARKS_KEPT, NO_INCIDENTS, IncidentChange, IncidentRow
 from app.storage.interface import DocumentKind
 from app.storage.log import START, Entry, Position, Snapshot, base_is_due
 from app.storage.sqlite.rows import ENTRY_COLUMNS, as_entry, find_stream, read_snapshot, snapshot_position
@@ -55,7 +56,12 @@ def _count_streams(connection: sqlite3.Connection, prefix: str) -> int:
 
 
 def append(
-    connection: sqlite3.Connection, stream: str, after: Position, entry: Entry, labels: Mapping[int, bytes]
+    connection: sqlite3.Connection,
+    stream: str,
+    after: Position,
+    entry: Entry,
+    labels: Mapping[int, bytes],
+    incidents: Sequence[IncidentRow] = NO_INCIDENTS,
 ) -> None:
     """Add an entry at the head."""
     number = _move_head(connection, stream, after, entry)
@@ -73,6 +79,9 @@ def append(
             "INSERT INTO labels VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body",
             ((number, int(seq), body) for seq, body in labels.items()),
         )
+    if incidents:
+        _put_incidents(connection, number, incidents)
+        _mark_changes(connection, stream, entry.position, incidents)
 
 
 def _move_head(connection: sqlite3.Connection, stream: str, after: Position, entry: Entry) -> int | None:
@@ -164,6 +173,39 @@ def _drop(connection: sqlite3.Connection, number: int, dropped: list[tuple[Entry
     )
 
 
+def put_incidents(connection: sqlite3.Connection, stream: str, rows: Sequence[IncidentRow]) -> None:
+    """Put incidents into the index."""
+    number, _ = find_stream(connection, stream)
+    _put_incidents(connection, number, rows)
+
+
+def _put_incidents(connection: sqlite3.Connection, number: int, rows: Sequence[IncidentRow]) -> None:
+    """Put incidents into the index, and drop the oldest beyond what it keeps."""
+    connection.executemany(
+        "REPLACE INTO incidents VALUES (?, ?, ?, ?)", ((number, row.seq, row.opened, row.body) for row in rows)
+    )
+    connection.execute(
+        "DELETE FROM incidents WHERE stream = ? AND seq <= "
+        "(SELECT seq FROM incidents WHERE stream = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)",
+        (number, number, INCIDENTS_KEPT),
+    )
+
+
+def _mark_changes(connection: sqlite3.Connection, stream: str, position: Position, rows: Sequence[IncidentRow]) -> None:
+    """Mark incidents as changed, and drop the oldest marks beyond what the list keeps."""
+    now = round(time() * 1000)
+    marks = [(str(IncidentChange(now, stream, row.seq, position)),) for row in rows if row.is_news]
+    if marks:
+        connection.executemany("INSERT OR IGNORE INTO incident_changes VALUES (?)", marks)
+        oldest = "SELECT mark FROM incident_changes ORDER BY mark DESC LIMIT 1 OFFSET ?"
+        connection.execute(f"DELETE FROM incident_changes WHERE mark <= ({oldest})", (MARKS_KEPT,))  # noqa: S608
+
+
+def forget_changes(connection: sqlite3.Connection, changes: Sequence[IncidentChange]) -> None:
+    """Remove marks."""
+    connection.executemany("DELETE FROM incident_changes WHERE mark = ?", ((str(change),) for change in changes))
+
+
 def replace(connection: sqlite3.Connection, stream: str, after: Position, snapshot: Snapshot) -> None:
     """Give the stream a new number and the snapshot, and leave its old rows to `purge`."""
     number, head = find_stream(connection, stream)
@@ -191,7 +233,12 @@ def purge(connection: sqlite3.Connection) -> bool:
     doomed = connection.execute("SELECT stream FROM doomed LIMIT 1").fetchone()
     if doomed is None:
         return False
-    steps = (("log", "rowid", STEP_ENTRIES), ("ids", "id", STEP_ROWS), ("labels", "seq", STEP_ROWS))
+    steps = (
+        ("log", "rowid", STEP_ENTRIES),
+        ("ids", "id", STEP_ROWS),
+        ("labels", "seq", STEP_ROWS),
+        ("incidents", "seq", STEP_ROWS),
+    )
     if not any(_remove_rows(connection, doomed[0], *step) for step in steps):
         connection.execute("DELETE FROM snapshots WHERE stream = ?", doomed)
         connection.execute("DELETE FROM bases WHERE stream = ?", doomed)

@@ -1,7 +1,9 @@
 -- Add an entry if the head is at `after`.
--- ARGV: token, after, position, body, first seq ('' for a label event), packed ids ('' for none), then seq, label, ...
-local meta, _, log, ids, labels = unpack(KEYS)
+-- ARGV: token, after, position, body, first seq ('' for a label event), packed ids ('' for none), how many values tell of
+-- incidents, then seq, incident, ..., then seq, label, ...
+local meta, _, log, ids, labels, _, _, incidents = unpack(KEYS)
 local token, after, position, body, first, packed = unpack(ARGV, 1, 6)
+local told = tonumber(ARGV[7])
 
 -- Lua can pass about 8,000 values in one call.
 local function put(key, list, from)
@@ -49,7 +51,10 @@ redis.call('HINCRBY', meta, 'bytes', #body)
 if packed ~= '' then
   redis.call('HINCRBY', meta, 'ids', put(ids, seqs_by_id(), 1))
 end
-if #ARGV > 6 then
-  redis.call('HINCRBY', meta, 'labels', put(labels, ARGV, 7))
+if told > 0 then
+  redis.call('HSET', incidents, unpack(ARGV, 8, 7 + told))
 end
-return {'ok'}
+if #ARGV > 7 + told then
+  redis.call('HINCRBY', meta, 'labels', put(labels, ARGV, 8 + told))
+end
+return {'ok', position, told > 0 and redis.call('HLEN', incidents) or 0}
