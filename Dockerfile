@@ -14,6 +14,7 @@ RUN uv sync --no-cache --no-default-groups --no-install-project
 
 COPY core core
 COPY bench bench
+COPY client client
 COPY app app
 RUN uv sync --no-cache --no-default-groups --no-editable
 

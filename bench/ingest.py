@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-import app.client
+import itan_client
 from bench.http import Client, cpu_seconds, serving
 from bench.speed import clusters
 from bench.tables import Cell, Column, Table, versions
@@ -61,10 +61,10 @@ def _train(client: Client, training: int, streams: int) -> Detector:
     """Train one stream, and copy it to all others."""
     X = clusters(SEED, training, FEATURES)
     detector = Detector(DetectorConfig(FEATURES))
-    with app.client.Client(client.url) as service:
+    with itan_client.Client(client.url) as service:
         for part in np.array_split(X, max(1, training // 1000)):
             detector.observe(part)
-            service.observe("one", part)
+            service.observe("one", part, ids=None)
         state = service.export("one")
         for i in range(streams):
             service.import_(f"s{i}", state)

@@ -48,6 +48,7 @@ MARKERS = {
     "bench/test_commands.py": ["slow"],
     "bench/test_experiments.py": ["slow"],
     "browser": ["browser"],
+    "client/test_page.py": ["servers"],
     "contract/test_durability.py": ["servers", "crash"],
     "contract/test_redis_connections.py": ["servers"],
     "contract/test_redis_dedicated.py": ["servers"],

@@ -7,9 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
-PLACE = re.compile(r"`((?:app|bench|core|deploy|tests)\b[\w/.]*)(?::(\w+))?`")
+PLACE = re.compile(r"`((?:app|bench|client|core|deploy|tests)\b[\w/.]*)(?::(\w+))?`")
 PLACES = sorted({place for page in (PAGE, (ROOT / "CONTRIBUTING.md").read_text()) for place in PLACE.findall(page)})
-PACKAGES = sorted(path.parent for top in ("app", "core") for path in (ROOT / top).rglob("*/__init__.py"))
+PACKAGES = sorted(path.parent for top in ("app", "client", "core") for path in (ROOT / top).rglob("*/__init__.py"))
 
 
 @pytest.mark.parametrize(("path", "name"), PLACES)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from app.client import Client
 from app.commands.connection import one_line_errors
 from app.commands.stopping import StopRequests
+from itan_client import Client
 
 PUMP, SHOP = "pump", "shop"
 HISTORY, SHOP_HISTORY = 1_500, 2_688

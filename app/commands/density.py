@@ -3,10 +3,10 @@
 import json
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from app.client import Client
-from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, fail, one_line_errors
+from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, connected, fail, one_line_errors
 
 
 def density(
@@ -19,8 +19,9 @@ def density(
 ) -> None:
     """Print log densities (nats) at points, or the model, as JSON."""
     rows = None if points is None else _rows(points)
-    with one_line_errors(), Client(url, key) as client:
-        print(json.dumps(client.model(stream) if rows is None else client.density(stream, rows), indent=2))
+    with one_line_errors(), connected(url, key) as client:
+        answer = client.model(stream) if rows is None else client.density(stream, rows).log_density
+    print(json.dumps(msgspec.to_builtins(answer), indent=2))
 
 
 def _rows(text: str) -> list[Any]:

@@ -6,8 +6,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from app.client import Client
-from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, fail, one_line_errors
+from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, connected, fail, one_line_errors
 
 
 def label(
@@ -28,6 +27,6 @@ def label(
         raise fail("give one of --anomaly, --normal and --withdraw", MISUSED)
     which = {"seq": seq} if id_ is None else {"id": id_}
     verdict = None if withdraw else anomaly
-    with one_line_errors(), Client(url, key) as client:
+    with one_line_errors(), connected(url, key) as client:
         answer = client.feedback(stream, [{**which, "anomaly": verdict}], dry_run=dry_run)
     print(json.dumps(msgspec.to_builtins(answer), indent=2))

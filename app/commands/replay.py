@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.client import Client
 from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, fail, one_line_errors
 from app.commands.stopping import StopRequests
+from itan_client import Client
 
 if TYPE_CHECKING:
     from app.replay.feed import Outcome

@@ -4,14 +4,16 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
+import msgspec
 import typer
 
-from app.client import ApiError, Client
-from app.commands.connection import DEFAULT_URL, FAILED, MISUSED, Key, Url, fail, one_line_errors
+from app.commands.connection import DEFAULT_URL, FAILED, MISUSED, Key, Url, connected, fail, one_line_errors
 from app.durations import read_duration
+from itan_client import ApiError, Checked, Client
 
+T = TypeVar("T")
 ALL = "all"
 PRUNED_AT_ONCE = 1000
 # a long log takes minutes to replay
@@ -30,7 +32,7 @@ streams = typer.Typer(
 @streams.command("list")
 def list_(url: Url = DEFAULT_URL, key: Key = None) -> None:
     """Print the id of every stream, one a line."""
-    with one_line_errors(), Client(url, key) as client:
+    with one_line_errors(), connected(url, key) as client:
         for stream in client.streams():
             print(stream)
 
@@ -38,15 +40,15 @@ def list_(url: Url = DEFAULT_URL, key: Key = None) -> None:
 @streams.command()
 def show(stream: Name, url: Url = DEFAULT_URL, key: Key = None) -> None:
     """Print a stream's config and state as JSON."""
-    with one_line_errors(), Client(url, key) as client:
-        print(json.dumps(client.get(stream), indent=2))
+    with one_line_errors(), connected(url, key) as client:
+        print(json.dumps(msgspec.to_builtins(client.get(stream)), indent=2))
 
 
 @streams.command()
 def delete(stream: Name, yes: Sure = False, url: Url = DEFAULT_URL, key: Key = None) -> None:
     """Delete a stream and all that it has learned."""
     _confirm(yes, f"Delete stream {stream} and all that it has learned?")
-    with one_line_errors(), Client(url, key) as client:
+    with one_line_errors(), connected(url, key) as client:
         client.delete(stream)
 
 
@@ -64,7 +66,7 @@ def prune(
         seconds = read_duration(idle)
     except ValueError as error:
         raise fail(f"--idle: {error}", MISUSED) from None
-    with one_line_errors(), Client(url, key) as client:
+    with one_line_errors(), connected(url, key) as client:
         silent = client.streams(PRUNED_AT_ONCE, silent_seconds=seconds)
         found = [stream for stream in silent if stream.startswith(prefix)]
         if found and not dry_run:
@@ -89,7 +91,7 @@ def _prune(client: Client, stream: str, seconds: int) -> bool:
 def reset(stream: Name, yes: Sure = False, url: Url = DEFAULT_URL, key: Key = None) -> None:
     """Forget what a stream has learned; its config stays."""
     _confirm(yes, f"Forget all that stream {stream} has learned?")
-    with one_line_errors(), Client(url, key) as client:
+    with one_line_errors(), connected(url, key) as client:
         client.reset(stream)
 
 
@@ -101,7 +103,7 @@ def export(
     key: Key = None,
 ) -> None:
     """Write a stream's whole state to a file."""
-    with one_line_errors(), Client(url, key) as client:
+    with one_line_errors(), connected(url, key) as client:
         output.write_bytes(client.export(stream))
 
 
@@ -115,21 +117,21 @@ def import_(
     key: Key = None,
 ) -> None:
     """Replace a stream's state with an exported one."""
-    with one_line_errors(), Client(url, key) as client:
+    with one_line_errors(), connected(url, key) as client:
         client.import_(stream, file.read_bytes())
 
 
 @streams.command()
 def check(which: Which, as_json: AsJson = False, url: Url = DEFAULT_URL, key: Key = None) -> None:
     """Replay everything stored of streams, and say what is wrong; exit with 1 if anything is."""
-    with one_line_errors(), Client(url, key, timeout_seconds=PATIENCE_SECONDS) as client:
+    with one_line_errors(), connected(url, key, PATIENCE_SECONDS) as client:
         checked = _for_each(client, which, client.check)
     if as_json:
-        print(json.dumps(checked, indent=2))
+        print(json.dumps(msgspec.to_builtins(checked), indent=2))
     else:
         for found in checked:
             _print_check(found)
-    if not all(found["ok"] for found in checked):
+    if not all(found.ok for found in checked):
         raise typer.Exit(FAILED)
 
 
@@ -146,25 +148,25 @@ def repair(
     """Rebuild a damaged stream from its log, or from the last snapshot that can be read."""
     if lossy:
         _confirm(yes, f"Repair stream {stream}, and lose everything that cannot be read?")
-    with one_line_errors(), Client(url, key, timeout_seconds=PATIENCE_SECONDS) as client:
+    with one_line_errors(), connected(url, key, PATIENCE_SECONDS) as client:
         done = client.repair(stream, lossy=lossy)
-    lost = done["lost_first_seq"] is not None
-    loss = f"; samples {done['lost_first_seq']} to {done['lost_last_seq']} are lost" if lost else ""
-    print(f"{stream}: {'repaired' if done['changed'] else 'nothing to repair'}{loss}")
+    lost = done.lost_first_seq is not None
+    loss = f"; samples {done.lost_first_seq} to {done.lost_last_seq} are lost" if lost else ""
+    print(f"{stream}: {'repaired' if done.changed else 'nothing to repair'}{loss}")
 
 
 @streams.command()
 def accept(which: Which, url: Url = DEFAULT_URL, key: Key = None) -> None:
     """Accept what replays or repairs have changed, so that it is no longer shown."""
-    with one_line_errors(), Client(url, key, timeout_seconds=PATIENCE_SECONDS) as client:
+    with one_line_errors(), connected(url, key, PATIENCE_SECONDS) as client:
         _for_each(client, which, client.accept)
 
 
-def _for_each(client: Client, which: str, call: Callable[[str], dict[str, Any]]) -> list[dict[str, Any]]:
+def _for_each(client: Client, which: str, call: Callable[[str], T]) -> list[T]:
     """Call for one stream, or for all; of all, those that are deleted meanwhile are left out."""
     if which != ALL:
         return [call(which)]
-    answers: list[dict[str, Any]] = []
+    answers = list[T]()
     for stream in client.streams():
         try:
             answers.append(call(stream))
@@ -174,12 +176,12 @@ def _for_each(client: Client, which: str, call: Callable[[str], dict[str, Any]])
     return answers
 
 
-def _print_check(found: dict[str, Any]) -> None:
-    print(f"{found['stream']}: {'ok' if found['ok'] else 'not ok'} ({found['replayed_samples']} samples replayed)")
-    for finding in found["findings"]:
-        print(f"  {finding['text']}")
-    if not found["ok"]:
-        print(f"  repair: {found['repair']}")
+def _print_check(found: Checked) -> None:
+    print(f"{found.stream}: {'ok' if found.ok else 'not ok'} ({found.replayed_samples} samples replayed)")
+    for finding in found.findings:
+        print(f"  {finding.text}")
+    if not found.ok:
+        print(f"  repair: {found.repair}")
 
 
 def _confirm(yes: bool, question: str) -> None:

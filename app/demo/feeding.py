@@ -4,8 +4,8 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from app.client import Client
 from app.demo.reading import Reading
+from itan_client import Client
 
 LABEL_DELAY = 60
 LABELLED_FLAGS, LABELLED_OTHERS = 0.6, 0.1
@@ -23,7 +23,7 @@ class Feeder:
     def post(self, times: Sequence[float]) -> None:
         """Post a reading for each of these times, then the labels that are due."""
         batch = [next(self._readings) for _ in times]
-        told = self._client.observe(self._stream, [reading.values for reading in batch], timestamps=times)
+        told = self._client.observe(self._stream, [reading.values for reading in batch], None, times)
         assert told.seq is not None
         for reading, seq, flagged in zip(batch, told.seq, told.is_anomaly, strict=True):
             if self._lot.random() < (LABELLED_FLAGS if flagged else LABELLED_OTHERS):

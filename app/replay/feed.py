@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.client import Client, Observed
 from app.replay.rows import Row
 from app.replay.schedule import LabelQueue, Revealed
+from itan_client import Client, Observed
 
 MOST_LABELS_AT_ONCE = 1000
 

@@ -1,7 +1,6 @@
 """The results of a replay: how well the scores rank, what the decisions cost, how fast it was."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from app.replay.feed import Outcome
 from app.replay.ranking import average_precision, best_fixed_threshold, ranking_auc
+from itan_client import Stream
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Report:
         return asdict(self)
 
 
-def make_report(outcome: Outcome, seconds: float, stream: Mapping[str, Any], timestamps: str | None = None) -> Report:
-    """Sum up an outcome; `stream` is the service's document of the stream, for its costs and its threshold."""
-    config = stream["config"]
+def make_report(outcome: Outcome, seconds: float, stream: Stream, timestamps: str | None = None) -> Report:
+    """Sum up an outcome; `stream` is the stream after it, for its costs and its threshold."""
+    config = stream.config
     cost_miss, cost_false_alarm = config["cost_false_negative"], config["cost_false_positive"]
     judged = [
         i for i, (s, y) in enumerate(zip(outcome.score, outcome.label, strict=True)) if s is not None and y is not None
@@ -68,7 +68,7 @@ def make_report(outcome: Outcome, seconds: float, stream: Mapping[str, Any], tim
     false_alarms, misses = int((flag & ~anomalous).sum()), int((anomalous & ~flag).sum())
     best = best_fixed_threshold(score, anomalous, cost_miss, cost_false_alarm)
     return Report(
-        stream=stream["stream"],
+        stream=stream.stream,
         features=None if config["features"] is None else [feature["name"] for feature in config["features"]],
         context=[feature["name"] for feature in config["features"] or () if feature["role"] == "context"],
         calendar=config["calendar"],
@@ -95,7 +95,7 @@ def make_report(outcome: Outcome, seconds: float, stream: Mapping[str, Any], tim
         cost=cost_miss * misses + cost_false_alarm * false_alarms,
         best_fixed_cost=best.cost,
         best_fixed_threshold=best.threshold if judged else None,
-        threshold=stream.get("threshold"),
+        threshold=stream.threshold,
         last_seq=outcome.seq[-1] if outcome.seq else None,
         stopped=outcome.stopped,
     )

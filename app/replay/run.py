@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.client import ApiError, Client, ServiceUnreachable
 from app.replay.feed import Feed, Outcome, Plan
 from app.replay.report import Report, make_report
 from app.replay.rows import BadTable, Table
 from app.streams.batches.undeclared import NO_MEASUREMENTS
+from itan_client import ApiError, Client, ServiceUnreachable, Stream
 
 
 class Broken(RuntimeError):
@@ -55,8 +55,8 @@ def run_replay(
     return feed.outcome, make_report(feed.outcome, seconds, client.get(plan.stream), table.timestamp_column)
 
 
-def find_stream(client: Client, stream: str) -> dict[str, Any] | None:
-    """Get the document of a stream, or None if there is no such stream yet."""
+def find_stream(client: Client, stream: str) -> Stream | None:
+    """Get the state of a stream, or None if there is no such stream yet."""
     try:
         return client.get(stream)
     except ApiError as error:
@@ -94,16 +94,16 @@ def _make_feed(
     client: Client,
     table: Table,
     plan: Plan,
-    state: Mapping[str, Any] | None,
+    state: Stream | None,
     start: Start,
     stopping: Callable[[], bool],
     posted: Callable[[int], object],
 ) -> Feed:
     if state is None:
         return Feed(client, plan, names=table.features, stopping=stopping, posted=posted)
-    if features := state["config"].get("features"):
+    if features := state.config.get("features"):
         table.choose([feature["name"] for feature in features])
-    return Feed(client, plan, already=state["next_seq"] - 1 if start.resume else 0, stopping=stopping, posted=posted)
+    return Feed(client, plan, already=state.next_seq - 1 if start.resume else 0, stopping=stopping, posted=posted)
 
 
 def _feed(feed: Feed, table: Table, first_row: int) -> None:

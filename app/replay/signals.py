@@ -7,9 +7,9 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from app.client import ApiError, Band, Client
 from app.replay.feed import Outcome
 from app.replay.report import Report
+from itan_client import ApiError, Band, Client
 
 LEVELS = (0.05, 0.5, 0.95)
 POINTS = 2000

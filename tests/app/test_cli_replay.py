@@ -19,10 +19,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
-from app.client import Client
 from app.replay.local import local_service
 from app.replay.plot import draw
 from app.replay.signals import Signal
+from itan_client import Client
 
 ITAN = [sys.executable, "-m", "app.cli"]
 RARE = 12
@@ -90,9 +90,9 @@ def test_the_report_agrees_with_the_scores_and_the_service(service: str, table: 
     assert all((float(r["score"]) > float(r["threshold"])) == (r["flag"] == "1") for r in judged)
     with Client(service) as client:
         state = client.get("agrees")
-    assert state["n_seen"] == found["last_seq"] == N
-    assert state["threshold"] == found["threshold"]
-    assert [feature["name"] for feature in state["config"]["features"]] == ["a", "b"]
+    assert state.n_seen == found["last_seq"] == N
+    assert state.threshold == found["threshold"]
+    assert [feature["name"] for feature in state.config["features"]] == ["a", "b"]
 
 
 @pytest.mark.parametrize("batch_size", [1, 7])
@@ -119,7 +119,7 @@ def test_rows_may_come_from_stdin_and_from_the_middle(service: str, table: Path)
     found = report(*words, "--limit", "50", stdin=table.read_text())
     assert (found["samples"], found["labelled"], found["ranking_auc"]) == (50, 0, None)
     with Client(service) as client:
-        assert [feature["name"] for feature in client.get("stdin")["config"]["features"]] == ["b", "a"]
+        assert [feature["name"] for feature in client.get("stdin").config["features"]] == ["b", "a"]
 
 
 def test_a_stream_is_created_with_a_config_and_its_costs_count(service: str, table: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_calendar_is_created_and_its_band_drawn_behind_the_values(
     words = [seasonal, "--stream", "season", "--url", service, "--timestamp-column", "when", "--columns", "rate"]
     (shown,) = drawn(monkeypatch, *words, "--calendar", "day,7200", "--timezone", "Europe/Berlin")
     with Client(service) as client:
-        config = client.get("season")["config"]
+        config = client.get("season").config
     assert config["calendar"] == {"periods": ["day", 7200], "timezone": "Europe/Berlin"}
     assert (shown.feature, shown.by_time) == ("rate", True)
     assert (shown.x[0], shown.x[-1]) == (shown.band_x[0], shown.band_x[-1]) == (1_700_000_000, 1_700_863_400)
@@ -202,7 +202,7 @@ def test_context_is_created_and_its_band_stands_at_the_samples(
     words = [seasonal, "--stream", "loaded", "--url", service, "--drop", "when", "--context", "load"]
     (shown,) = drawn(monkeypatch, *words)
     with Client(service) as client:
-        features = client.get("loaded")["config"]["features"]
+        features = client.get("loaded").config["features"]
     assert [(feature["name"], feature["role"]) for feature in features] == [("rate", "value"), ("load", "context")]
     assert (shown.feature, shown.by_time) == ("rate", False)
     assert shown.band_x.tolist() == shown.x.tolist() == list(range(1, 1441))
@@ -293,7 +293,7 @@ def test_ctrl_c_ends_with_a_report_of_what_was_sent(service: str) -> None:
     assert found["stopped"]
     assert 0 < found["samples"] < 1005
     with Client(service) as client:
-        assert client.get("ctrl-c")["n_seen"] == found["samples"]
+        assert client.get("ctrl-c").n_seen == found["samples"]
 
 
 def await_samples(service: str, stream: str) -> None:

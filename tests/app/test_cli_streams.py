@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from app.cli import app
-from app.client import Client
+from itan_client import Client
 from tests.integration.process import ServiceProcess
 
 KEY = "s3cret"

@@ -13,13 +13,13 @@ import httpx2
 import numpy as np
 import pytest
 
-from app.client import Feedback, Observed
 from app.commands.demo import HISTORY, SHOP_HISTORY
 from app.demo import shop
 from app.demo.feeding import LABEL_DELAY, Feeder, feed_live, feed_past
 from app.demo.pump import FEATURES, readings
 from app.demo.reading import Reading
 from core import Detector, DetectorConfig, Feature, Records
+from itan_client import Feedback, Observed
 from tests.processes import wait_until
 
 ITAN = [sys.executable, "-m", "app.cli"]
@@ -32,7 +32,7 @@ class Recorder:
         self.events: list[tuple[str, Any]] = []
         self.n_seen = 0
 
-    def observe(self, stream: str, samples: Any, timestamps: Any) -> Observed:
+    def observe(self, stream: str, samples: Any, ids: Any, timestamps: Any) -> Observed:
         seq = list(range(self.n_seen + 1, self.n_seen + len(samples) + 1))
         self.n_seen += len(samples)
         self.events.append(("samples", list(timestamps)))
@@ -53,7 +53,7 @@ class InProcess:
         self.records: list[Records] = []
         self.flagged: list[bool] = []
 
-    def observe(self, stream: str, samples: Any, timestamps: Any) -> Observed:
+    def observe(self, stream: str, samples: Any, ids: Any, timestamps: Any) -> Observed:
         told = self.detector.observe([list(values.values()) for values in samples], timestamps)
         self.records += [told.records[[i]] for i in range(len(samples))]
         self.flagged += told.is_anomaly.tolist()

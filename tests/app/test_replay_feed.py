@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from app.client import Observed
 from app.replay import schedule
 from app.replay.feed import Feed, Plan
 from app.replay.rows import Row
+from itan_client import Observed
 
 
 class Recorder:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
-from app.client import Client
+from itan_client import Client
 from tests.browser.console import Console
 from tests.integration.process import ServiceProcess
 

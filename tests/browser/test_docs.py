@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from app.client import Client
 from app.main import ROUTES
+from itan_client import Client
 from tests.browser.conftest import Visit
 from tests.integration.process import ServiceProcess
 

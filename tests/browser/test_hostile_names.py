@@ -5,7 +5,7 @@ import re
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from app.client import Client
+from itan_client import Client
 from tests.browser.conftest import Visit
 from tests.browser.console import Console
 from tests.browser.stream_page import StreamPage, address

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from app.client import Client
+from itan_client import Client
 from tests.app.incidents import ordinary, outage
 from tests.browser.conftest import Visit
 from tests.browser.stream_page import StreamPage, address
@@ -48,8 +48,8 @@ def test_an_incident_is_shaded_told_and_ended_by_one_label(
     expect(shown.effect).to_contain_text("Sample 402: normal")
     expect(shown.effect).to_contain_text("ends incident 391")
     expect(note).to_have_count(0)
-    assert client.get("incident")["incident"] is None
-    assert client.get("incident")["costs"]["labels"] == 1
+    assert client.get("incident").incident is None
+    assert client.get("incident").costs.labels == 1
 
 
 def test_a_key_that_may_not_label_gets_no_button(service: ServiceProcess, client: Client, visit: Visit) -> None:

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page, expect
 
-from app.client import Client
+from itan_client import Client
 from tests.browser.conftest import Visit
 from tests.browser.console import Console
 from tests.browser.samples import clusters
@@ -25,13 +25,13 @@ def test_it_follows_a_stream_from_its_first_samples_on(service: ServiceProcess, 
     expect(shown.chart).to_have_attribute("data-to", "420")
     expect(shown.page.get_by_role("progressbar")).to_have_count(0)
     expect(shown.nodes.nth(2)).to_be_visible()
-    told = len(client.model("follow")["nodes"])
+    told = len(client.model("follow").nodes)
     expect(shown.tile("nodes")).to_have_text(str(told))
     expect(shown.nodes).to_have_count(told)
     client.observe("follow", clusters(1500, seed=20))
     expect(shown.tile("samples")).to_have_text("1,920")
     expect(shown.tile("nodes")).not_to_have_text(str(told))
-    expect(shown.nodes).to_have_count(len(client.model("follow")["nodes"]))
+    expect(shown.nodes).to_have_count(len(client.model("follow").nodes))
 
 
 def test_the_list_says_how_streams_stand_and_leads_to_them(

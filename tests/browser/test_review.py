@@ -6,7 +6,7 @@ import time
 import pytest
 from playwright.sync_api import Route, expect
 
-from app.client import Client
+from itan_client import Client
 from tests.browser.conftest import Visit
 from tests.browser.console import Console
 from tests.browser.samples import clusters
@@ -50,14 +50,12 @@ def test_labels_move_the_threshold_and_the_counts_at_once(shown: StreamPage, cli
         expect(shown.effect).to_contain_text(f"Sample {seqs[-1]}: normal")
         assert len(seqs) < 40
     after = client.get(stream)
-    expect(shown.effect.locator(".threshold-moved")).to_have_text(
-        f"{before['threshold']:.2f}{ARROW}{after['threshold']:.2f}"
-    )
-    assert after["costs"]["labels"] == len(seqs)
-    assert after["costs"]["false_alarms"] > 0
+    expect(shown.effect.locator(".threshold-moved")).to_have_text(f"{before.threshold:.2f}{ARROW}{after.threshold:.2f}")
+    assert after.costs.labels == len(seqs)
+    assert after.costs.false_alarms > 0
     expect(shown.tile("threshold")).to_have_text(threshold_of(client, stream))
-    expect(shown.tile("false alarms")).to_have_text(str(int(after["costs"]["false_alarms"])))
-    expect(shown.effect.locator(".false-alarms")).to_have_text(re.compile(rf"\b{int(after['costs']['false_alarms'])}$"))
+    expect(shown.tile("false alarms")).to_have_text(str(int(after.costs.false_alarms)))
+    expect(shown.effect.locator(".false-alarms")).to_have_text(re.compile(rf"\b{int(after.costs.false_alarms)}$"))
     assert seq_of(shown) not in seqs
 
 
@@ -69,14 +67,14 @@ def test_undo_takes_the_labels_back_one_by_one(shown: StreamPage, client: Client
         shown.button(button).click()
         expect(shown.effect).to_contain_text(f"Sample {seqs[-1]}: ")
     moved = client.get(stream)
-    assert moved["costs"]["labels"] == 3
+    assert moved.costs.labels == 3
     for seq in reversed(seqs):
         shown.button("Undo").click()
         expect(shown.effect).to_contain_text(f"Sample {seq}: undone")
         expect(shown.current).to_contain_text(f"sample {seq:,}")
     assert counts_of(client, stream) == COUNTED_NOTHING
     # without labels it is a quantile of recent scores, which is taken anew whenever labels change
-    assert abs(client.get(stream)["threshold"] - start["threshold"]) < abs(moved["threshold"] - start["threshold"]) / 5
+    assert abs(client.get(stream).threshold - start.threshold) < abs(moved.threshold - start.threshold) / 5
     expect(shown.tile("threshold")).to_have_text(threshold_of(client, stream))
     expect(shown.button("Undo")).to_be_disabled()
 
@@ -104,8 +102,8 @@ def test_the_whole_review_goes_by_keyboard(service: ServiceProcess, client: Clie
     expect(shown.effect).to_contain_text(f"Sample {second}: normal")
     shown.keyboard.press("u")
     expect(shown.effect).to_contain_text(f"Sample {second}: undone")
-    costs = client.get(stream)["costs"]
-    assert (costs["labels"], costs["true_alarms"] + costs["misses"]) == (1, 1)
+    costs = client.get(stream).costs
+    assert (costs.labels, costs.true_alarms + costs.misses) == (1, 1)
 
 
 def test_keys_pressed_while_a_label_is_under_way_are_for_what_is_shown_then(
@@ -119,7 +117,7 @@ def test_keys_pressed_while_a_label_is_under_way_are_for_what_is_shown_then(
     expect(shown.effect).to_contain_text(f"Sample {seqs[-1]}: anomalous")
     labels = [{"seq": seq, "anomaly": key == "a"} for seq, key in zip(seqs, "ana", strict=True)]
     assert client.feedback(stream, labels, dry_run=True).outcome == ["duplicate"] * 3
-    assert client.get(stream)["costs"]["labels"] == 3
+    assert client.get(stream).costs.labels == 3
 
 
 def test_labels_that_are_not_taken_bring_their_samples_back(
@@ -136,7 +134,7 @@ def test_labels_that_are_not_taken_bring_their_samples_back(
     assert press(shown, "ana") == seqs
     expect(shown.effect).to_contain_text(f"Sample {seqs[-1]}: anomalous")
     assert len(held) == 1
-    assert client.get(stream)["costs"]["labels"] == 3
+    assert client.get(stream).costs.labels == 3
 
 
 def hold_labels(shown: StreamPage) -> list[Route]:
@@ -175,7 +173,7 @@ def test_keys_are_told_and_can_be_turned_off(shown: StreamPage, client: Client, 
     shown.keyboard.press("a")
     shown.button("Normal").click()
     expect(shown.effect).to_contain_text("normal")
-    assert client.get(stream)["costs"]["labels"] == 1
+    assert client.get(stream).costs.labels == 1
 
 
 def test_a_label_given_elsewhere_takes_its_sample_out_of_the_queue(
@@ -189,7 +187,8 @@ def test_a_label_given_elsewhere_takes_its_sample_out_of_the_queue(
 
 def counts_of(client: Client, stream: str) -> dict[str, float]:
     """How the decisions stand by the labels."""
-    return {name: client.get(stream)["costs"][name] for name in COUNTED_NOTHING}
+    costs = client.get(stream).costs
+    return {name: getattr(costs, name) for name in COUNTED_NOTHING}
 
 
 def seq_of(shown: StreamPage) -> int:

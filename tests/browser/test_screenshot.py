@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from app.client import Client
+from itan_client import Client
 from tests.browser.conftest import Visit
 from tests.browser.samples import clusters
 from tests.browser.stream_page import StreamPage, address

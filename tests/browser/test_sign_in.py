@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.client import Client
+from itan_client import Client
 from tests.browser.conftest import Visit
 from tests.browser.console import Console
 from tests.browser.samples import clusters

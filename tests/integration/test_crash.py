@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.client import Client
+from itan_client import Client
 from tests.integration.process import ServiceProcess
 from tests.integration.relay import Relay
 from tests.integration.traffic import Sender, count_answers, end, prove, question, wait_a_moment

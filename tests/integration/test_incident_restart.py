@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from app.client import Client
 from core import INCIDENT_EVENTS, Detector, DetectorConfig
+from itan_client import Client
 from tests.app.incidents import ordinary, outage
 from tests.integration.process import ServiceProcess
 
@@ -30,4 +30,4 @@ def test_kills_within_an_incident_change_no_answer(tmp_path: Path) -> None:
     for name in ("score", "severity"):
         np.testing.assert_array_equal(np.array(said[name], dtype=float), getattr(expected, name))
     assert {"opened", "closed"} <= set(said["event"])
-    assert (described["incident"], described["replay_mismatches"]["other"]) == (1043, 0)
+    assert (described.incident, described.replay_mismatches.other) == (1043, 0)

@@ -1,0 +1,1 @@
+"""What the service answers, as structs: one file for each kind of resource."""

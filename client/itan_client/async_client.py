@@ -1,0 +1,161 @@
+"""The async client."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import wraps
+from types import TracebackType
+from typing import Concatenate, Final, ParamSpec, Self, TypeVar
+
+import httpx2
+
+from itan_client import calls
+from itan_client.answers.events import Event, StreamDeleted
+from itan_client.connection import DEFAULT_URL, Connection
+from itan_client.errors import ApiError, ServiceUnreachable, api_error, unreachable
+from itan_client.events import EventReader
+from itan_client.request import Page, Request
+from itan_client.retries import Retries
+
+P = ParamSpec("P")
+T = TypeVar("T")
+RETRY_SECONDS: Final = 30.0
+
+
+def _sending(call: Callable[P, Request[T]]) -> "Callable[Concatenate[AsyncClient, P], Awaitable[T]]":
+    @wraps(call)
+    async def method(self: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.send(call(*args, **kwargs))
+
+    return method
+
+
+def _iterating(call: Callable[P, Request[Page[T]]]) -> "Callable[Concatenate[AsyncClient, P], AsyncIterator[T]]":
+    @wraps(call)
+    async def method(self: "AsyncClient", /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        request: Request[Page[T]] | None = call(*args, **kwargs)
+        while request is not None:
+            page = await self.send(request)
+            for entry in page.entries:
+                yield entry
+            request = page.next
+
+    return method
+
+
+class AsyncClient:
+    """`Client` for asyncio: the same methods, to be awaited, and the same retries."""
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        key: str | None = None,
+        *,
+        timeout_seconds: float = 30.0,
+        retry_seconds: float = RETRY_SECONDS,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._connection = Connection(url, key, timeout_seconds)
+        self._retry_seconds, self._sleep, self._clock = retry_seconds, sleep, clock
+        self._http = httpx2.AsyncClient(transport=transport, **self._connection.options())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    observe = _sending(calls.observe)
+    score = _sending(calls.score)
+    feedback = _sending(calls.feedback)
+    ingest = _sending(calls.ingest)
+    ingest_lines = _sending(calls.ingest_lines)
+    density = _sending(calls.density)
+    model = _sending(calls.model)
+    grid = _sending(calls.grid)
+    band = _sending(calls.band)
+    create = _sending(calls.create)
+    estimate = _sending(calls.estimate)
+    get = _sending(calls.get)
+    delete = _sending(calls.delete)
+    reset = _sending(calls.reset)
+    export = _sending(calls.export)
+    import_ = _sending(calls.import_)
+    streams = _iterating(calls.streams)
+    summaries = _iterating(calls.summaries)
+    history = _sending(calls.history)
+    sample = _sending(calls.sample)
+    review = _sending(calls.review)
+    check = _sending(calls.check)
+    repair = _sending(calls.repair)
+    accept = _sending(calls.accept)
+    sources = _sending(calls.sources)
+    get_source = _sending(calls.get_source)
+    put_source = _sending(calls.put_source)
+    delete_source = _sending(calls.delete_source)
+
+    async def watch(self, stream: str, after: str = "", *, values: bool = False) -> AsyncIterator[Event]:
+        """Iterate over what happens to a stream from now on, or from a position of its log, until it is deleted.
+
+        A lost connection is made anew, and continues where it ended.
+        """
+        reader, retries = EventReader(after), self._retries(repeatable=True)
+        while True:
+            request = calls.events(stream, reader.position, values=values)
+            try:
+                async with self._opened(request, self._connection.silence_seconds) as answer:
+                    async for line in answer.aiter_lines():
+                        retries = self._retries(repeatable=True)
+                        if (event := reader.read(line)) is not None:
+                            yield event
+                            if isinstance(event, StreamDeleted):
+                                return
+                failure: ApiError | ServiceUnreachable = ServiceUnreachable("the service ended the answer")
+            except (ApiError, ServiceUnreachable) as error:
+                failure = error
+            await self._sleep(retries.pause_after(failure))
+
+    async def send(self, request: Request[T]) -> T:
+        """Send a request, again if that is safe and may help, and read its answer."""
+        retries = self._retries(repeatable=request.repeatable)
+        while True:
+            try:
+                return request.read(await self._answer(request))
+            except (ApiError, ServiceUnreachable) as error:
+                pause = retries.pause_after(error)
+            await self._sleep(pause)
+
+    async def _answer(self, request: Request[T]) -> bytes:
+        async with self._opened(request, self._connection.timeout_seconds) as answer:
+            return await answer.aread()
+
+    @asynccontextmanager
+    async def _opened(self, request: Request[T], silence_seconds: float) -> AsyncIterator[httpx2.Response]:
+        """Send a request once. Raises ApiError for an answer that is no success, and ServiceUnreachable for none."""
+        try:
+            async with self._http.stream(
+                request.method,
+                request.path,
+                params=request.params,
+                content=request.body,
+                headers=request.headers,
+                timeout=silence_seconds,
+            ) as answer:
+                if not answer.is_success:
+                    await answer.aread()
+                    raise api_error(answer)
+                yield answer
+        except httpx2.TransportError as error:
+            raise unreachable(self._connection.url, error) from error
+
+    def _retries(self, *, repeatable: bool) -> Retries:
+        return Retries(self._retry_seconds, repeatable=repeatable, clock=self._clock)

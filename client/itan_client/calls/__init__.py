@@ -1,0 +1,51 @@
+"""The requests that the service answers, one function each: what it is given becomes a `Request`."""
+
+from itan_client.calls.agents import delete_source, get_source, put_source, sources
+from itan_client.calls.learned import band, density, grid, model
+from itan_client.calls.lifecycle import (
+    create,
+    delete,
+    estimate,
+    export,
+    get,
+    import_,
+    reset,
+    streams,
+    summaries,
+)
+from itan_client.calls.log import events, history, review, sample
+from itan_client.calls.records import ingest, ingest_lines
+from itan_client.calls.repairs import accept, check, repair
+from itan_client.calls.samples import feedback, observe, score
+
+__all__ = [
+    "accept",
+    "band",
+    "check",
+    "create",
+    "delete",
+    "delete_source",
+    "density",
+    "estimate",
+    "events",
+    "export",
+    "feedback",
+    "get",
+    "get_source",
+    "grid",
+    "history",
+    "import_",
+    "ingest",
+    "ingest_lines",
+    "model",
+    "observe",
+    "put_source",
+    "repair",
+    "reset",
+    "review",
+    "sample",
+    "score",
+    "sources",
+    "streams",
+    "summaries",
+]

@@ -1,0 +1,61 @@
+"""Samples and labels."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from itan_client.answers.samples import Feedback, Observed
+from itan_client.inputs import Ids, Samples, Timestamps, ids_of, rows_of, times_of
+from itan_client.request import JSON, Request, encode, flag, without_none
+
+Label = Mapping[str, Any]
+
+
+def observe(
+    stream: str,
+    samples: Samples,
+    ids: Ids = "auto",
+    timestamps: Timestamps | None = None,
+    *,
+    explain: bool = False,
+    calendar: Sequence[str | float] | None = None,
+    timezone: str = "UTC",
+) -> Request[Observed]:
+    """Post samples (None or NaN = missing) and get their scores and decisions; the service learns them.
+
+    Samples get ids of their own, so that the request can be repeated and counts once; with ids=None they have none, and
+    the request is not repeated once it may have arrived. The index of a DataFrame gives the timestamps.
+    With `explain`, flagged samples come with what each feature adds to the score, and the value expected instead.
+    A stream that the samples create gets the periods of `calendar`, "day", "week" or seconds; a stream with a
+    calendar needs timestamps, None where the time is not known.
+
+    Raises ValueError for an infinity: JSON has none, and it would look like a missing value.
+    """
+    rows = rows_of(samples)
+    known = ids_of(ids, len(rows))
+    params = {"stream": stream, "explain": flag(explain)}
+    if calendar is not None:
+        params |= {"calendar": ",".join(map(str, calendar)), "timezone": timezone}
+    body = encode(without_none(samples=rows, ids=known, timestamps=times_of(samples, timestamps)))
+    repeatable = known is not None and all(known)
+    return Request("POST", "/observe", _OBSERVED, params, body, JSON, repeatable)
+
+
+def score(
+    stream: str, samples: Samples, timestamps: Timestamps | None = None, *, explain: bool = False
+) -> Request[Observed]:
+    """Get the scores and decisions of samples that the service does not learn."""
+    params = {"stream": stream, "learn": "false", "explain": flag(explain)}
+    body = encode(without_none(samples=rows_of(samples), timestamps=times_of(samples, timestamps)))
+    return Request("POST", "/observe", _OBSERVED, params, body, JSON)
+
+
+def feedback(stream: str, labels: Sequence[Label], *, dry_run: bool = False) -> Request[Feedback]:
+    """Send labels, each {"seq" or "id": which sample, "anomaly": True, False, or None to withdraw}."""
+    params = {"stream": stream, "dry_run": flag(dry_run)}
+    return Request("POST", "/feedback", _FEEDBACK, params, encode({"labels": labels}), JSON)
+
+
+_OBSERVED = msgspec.json.Decoder(Observed).decode
+_FEEDBACK = msgspec.json.Decoder(Feedback).decode

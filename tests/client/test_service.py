@@ -1,0 +1,162 @@
+"""Both clients against the service, in this process: the same calls get the same answers, and every field of them."""
+
+import asyncio
+import inspect
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from app.api.schemas.density import DensityAnswer, DensityGrid, ExpectedBand, Model, Node
+from app.api.schemas.history import History, ReviewQueue, Sample
+from app.api.schemas.ingest import IngestAnswer
+from app.api.schemas.samples import Costs, Explanation, FeedbackAnswer, ObserveAnswer
+from app.api.schemas.sources import SourceAnswer
+from app.api.schemas.streams import StreamDescription, StreamEstimate
+from app.streams.maintenance.repair import Checked, Repaired
+from app.streams.views.overview import Overview
+from itan_client import ApiError, AsyncClient, Client, calls
+from itan_client.answers import density, history, ingest, samples, sources, streams
+from tests.app.harness import Service, blobs
+
+FIRST = {"features": [{"name": "a"}, {"name": "b"}]}
+X = [dict(zip("ab", row, strict=True)) for row in blobs(150).tolist()]
+IDS = [f"i{place}" for place in range(150)]
+RECORDS = [{"stream": f"r{place % 3}", "sample": [place / 7, 1.0], "id": f"r{place}"} for place in range(12)]
+SOURCE = {"stream": "{host}", "features": ["*"], "ignore": ["host"]}
+SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("estimate", (FIRST,), {}),
+    ("create", ("s", FIRST), {}),
+    ("observe", ("s", X, IDS), {"timestamps": [1.7e9 + 60 * place for place in range(150)]}),
+    ("observe", ("s", [{"a": 90.0, "b": -40.0}], ["odd"]), {"explain": True}),
+    ("score", ("s", X[:5]), {"explain": True}),
+    ("feedback", ("s", [{"id": "odd", "anomaly": True}, {"seq": 3, "anomaly": False}]), {}),
+    ("ingest", (RECORDS,), {}),
+    ("ingest", (RECORDS,), {"answer": "counts"}),
+    ("density", ("s", X[:5]), {}),
+    ("model", ("s",), {}),
+    ("model", ("s",), {"covariances": False}),
+    ("grid", ("s", "a", "b", 16), {}),
+    ("band", ("s", "a", 1.7e9, 1.8e9), {}),
+    ("history", ("s",), {"values": True}),
+    ("history", ("s", 3, 9), {}),
+    ("sample", ("s", 151), {}),
+    ("review", ("s",), {}),
+    ("streams", (2,), {}),
+    ("summaries", (2,), {}),
+    ("check", ("s",), {}),
+    ("repair", ("s",), {}),
+    ("accept", ("s",), {}),
+    ("export", ("s",), {}),
+    ("get", ("s",), {}),
+    ("get", ("nowhere",), {}),
+    ("import_", ("s", b"spoilt"), {}),
+    ("reset", ("s",), {}),
+    ("delete", ("s",), {}),
+    ("sources", (), {}),
+    ("put_source", ("mine", SOURCE), {}),
+    ("get_source", ("mine",), {}),
+    ("ingest_lines", (b'{"host": "h", "x": 1}\n{"host": 2}\n{"x": 3}', "mine"), {}),
+    ("delete_source", ("mine",), {}),
+]
+
+
+class Threaded(httpx2.BaseTransport):
+    """Hands the requests of a thread to a service that runs in a loop."""
+
+    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = httpx2.ASGITransport(service.app), loop
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        return asyncio.run_coroutine_threadsafe(self._answer(request), self._loop).result(30)
+
+    async def _answer(self, request: httpx2.Request) -> httpx2.Response:
+        answer = await self._transport.handle_async_request(request)
+        return httpx2.Response(answer.status_code, headers=answer.headers, content=await answer.aread())
+
+
+async def by_async(service: Service, name: str, given: tuple[Any, ...], more: dict[str, Any]) -> Any:
+    client = AsyncClient("http://localhost", transport=httpx2.ASGITransport(service.app))
+    answer = getattr(client, name)(*given, **more)
+    return [entry async for entry in answer] if isinstance(answer, AsyncIterator) else await answer
+
+
+async def by_sync(service: Service, name: str, given: tuple[Any, ...], more: dict[str, Any]) -> Any:
+    client = Client("http://localhost", transport=Threaded(service, asyncio.get_running_loop()))
+
+    def call() -> Any:
+        answer = getattr(client, name)(*given, **more)
+        return list(answer) if inspect.isgenerator(answer) else answer
+
+    return await asyncio.to_thread(call)
+
+
+async def answers_of(by: Callable[..., Any]) -> list[Any]:
+    found = []
+    async with Service() as service:
+        for name, given, more in SCENARIO:
+            try:
+                found.append(await by(service, name, given, more))
+            except ApiError as error:
+                found.append((error.status, error.code, error.refused_records))
+    return found
+
+
+def timeless(found: list[Any]) -> str:
+    """Leave out how long streams were silent, which is of the machine's own clock."""
+    return re.sub(r"silent_seconds=[\d.e-]+", "", repr(found))
+
+
+async def test_both_clients_get_the_same_answers() -> None:
+    found = await answers_of(by_sync)
+    assert timeless(found) == timeless(await answers_of(by_async))
+    told = {name: answer for (name, *_), answer in zip(SCENARIO, found, strict=True)}
+    assert told["streams"] == ["r0", "r1", "r2", "s"]
+    assert [summary.stream for summary in told["summaries"]] == ["r0", "r1", "r2", "s"]
+    assert told["model"].nodes[0].covariance is None
+    assert told["ingest"].taken == 12
+    assert told["get"] == (404, "unknown_stream", [])
+    assert told["import_"][:2] == (422, "invalid_snapshot")
+    assert told["feedback"].outcome == ["applied", "applied"]
+    lines = told["ingest_lines"]
+    assert (lines.taken, lines.record) == (1, [0])
+    assert [problem.record for problem in lines.problems] == [1, 2]
+
+
+def test_the_scenario_calls_every_method_that_both_clients_have() -> None:
+    names = [{name for name in vars(kind) if not name.startswith("_")} for kind in (Client, AsyncClient)]
+    assert names[0] == names[1]
+    assert {name for name, *_ in SCENARIO} | {"watch", "send", "close"} == names[0]
+    assert names[0] >= set(calls.__all__) - {"events"}
+
+
+@pytest.mark.parametrize(
+    ("read", "answered"),
+    [
+        (samples.Observed, ObserveAnswer),
+        (samples.Explanation, Explanation),
+        (samples.Feedback, FeedbackAnswer),
+        (samples.Costs, Costs),
+        (ingest.Ingested, IngestAnswer),
+        (density.LogDensity, DensityAnswer),
+        (density.Model, Model),
+        (density.Node, Node),
+        (density.DensityGrid, DensityGrid),
+        (density.Band, ExpectedBand),
+        (history.History, History),
+        (history.Review, ReviewQueue),
+        (history.InspectedSample, Sample),
+        (streams.Stream, StreamDescription),
+        (streams.StreamSummary, Overview),
+        (streams.Estimate, StreamEstimate),
+        (streams.Checked, Checked),
+        (streams.Repaired, Repaired),
+        (sources.Source, SourceAnswer),
+    ],
+    ids=lambda kind: kind.__name__,
+)
+def test_the_client_reads_every_field_of_an_answer(read: type[msgspec.Struct], answered: type[msgspec.Struct]) -> None:
+    assert set(read.__struct_fields__) == set(answered.__struct_fields__)
