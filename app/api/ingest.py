@@ -9,9 +9,10 @@ from starlette.responses import Response
 from app.api.admission import admit_records, permitted_grants
 from app.api.bodies.reading import media_type, read_body
 from app.api.bodies.records import read_records
+from app.api.bodies.sourced import MEDIA, read_sourced
 from app.api.outcomes import Answering, answered
 from app.api.queries import SOURCE, flag_in, read_as, read_query
-from app.api.routing import JSON, NDJSON, OF_STORE, Answer, Operation, Route, ref
+from app.api.routing import JSON, NDJSON, OF_STORE, TEXT, Answer, Operation, Route, ref
 from app.api.service import service_of
 from app.security import Scope
 from app.streams.batches.records import Record
@@ -26,12 +27,13 @@ async def post_ingest(request: Request) -> Response:
     answering = read_as(query, "answer", Answering, f"one of {', '.join(Answering)}", Answering.ALL)
     retry = flag_in(query, "retry", default=False)
     held = permitted_grants(request, Scope.OBSERVE)
-    media = media_type(request, JSON, NDJSON)
-    body = await read_body(request, service.settings.max_body_bytes)
     mapper = await service.sources.find(query["source"]) if "source" in query else None
-    records, unreadable = await read_records(media, body, service.settings.max_batch_samples, mapper)
-    outcomes = Outcomes(unreadable)
-    by_stream = grouped(records)
+    media = media_type(request, *(MEDIA[mapper.source.format] if mapper else (JSON, NDJSON)))
+    body = await read_body(request, service.settings.max_body_bytes)
+    limit = service.settings.max_batch_samples
+    reading = await (read_sourced(media, body, limit, mapper) if mapper else read_records(media, body, limit))
+    outcomes = Outcomes(reading.refused, reading.ignored)
+    by_stream = grouped(reading.records)
     refuse_beyond(service.settings.max_batch_streams, len(by_stream), "streams", "ITAN_MAX_BATCH_STREAMS")
     allowances = await admit_records(service, held, by_stream, len(body), outcomes)
     await service.tasks.shielded(ingest(service.registry, by_stream, allowances, outcomes))
@@ -56,6 +58,11 @@ LINES: Final = {
     "examples": [
         '{"stream": "web-1", "sample": {"cpu": 0.31}, "id": "a-1"}\n{"stream": "web-2", "sample": {"cpu": 0.29}}\n'
     ],
+}
+INFLUX: Final = {
+    "type": "string",
+    "description": "Influx line protocol, with a source of that format",
+    "examples": ["cpu,host=web-1,cpu=cpu0 usage_idle=94.1,usage_user=3.2 1764374400000000000\n"],
 }
 RECORDS: Final = {"type": "array", "items": ref("IngestRecord"), "minItems": 1, "examples": [EXAMPLE]}
 OF_RECORD: Final = (
@@ -88,7 +95,7 @@ ROUTES = [
                     " that a sender which reads only the status sends all again; give the records ids",
                 ),
             },
-            body={JSON: RECORDS, NDJSON: LINES},
+            body={JSON: RECORDS, NDJSON: LINES, TEXT: INFLUX},
             answers={200: Answer({JSON: ref("IngestAnswer")})},
             problems=("nothing_taken", "unknown_source", *OF_RECORD),
         ),

@@ -52,9 +52,10 @@ async def answered(metrics: Metrics, outcomes: Outcomes, answering: Answering, *
     refusals = sorted(outcomes.refused, key=lambda refusal: refusal.place)
     problems = await documents(refusals)
     count(metrics, refusals, problems)
+    metrics.ignored_values.inc(outcomes.ignored)
     failures = zip(refusals, problems, strict=True)
     failure = next((one.error for one, problem in failures if is_worth_repeating(problem, outcomes, retry=retry)), None)
-    if failure is None and not outcomes.taken:
+    if failure is None and problems and not outcomes.taken:
         failure = NothingTaken(len(problems))
     if failure is None:
         return answer(summary(outcomes, problems, answering))
@@ -133,11 +134,13 @@ def listing(problem: Problem, problems: list[RefusedRecord], answering: Answerin
 
 def summary(outcomes: Outcomes, problems: list[RefusedRecord], answering: Answering) -> IngestAnswer:
     """Give the counts, and what was asked for beside them."""
+    taken = sum(len(record.places) for records, _ in outcomes.taken for record in records)
     found = IngestAnswer(
-        records=len(problems) + sum(len(records) for records, _ in outcomes.taken),
-        taken=sum(len(records) for records, _ in outcomes.taken),
+        records=taken + len(problems) + outcomes.ignored,
+        taken=taken,
         refused=len(problems),
-        flagged=sum(int(given.is_anomaly.sum()) for _, given in outcomes.taken),
+        ignored=outcomes.ignored,
+        flagged=flagged(outcomes),
         refused_by_code=dict(Counter(problem.code for problem in problems)),
     )
     if answering is not Answering.COUNTS:
@@ -147,12 +150,23 @@ def summary(outcomes: Outcomes, problems: list[RefusedRecord], answering: Answer
     return found
 
 
+def flagged(outcomes: Outcomes) -> int:
+    """Count the records of samples that were flagged."""
+    return sum(
+        len(record.places)
+        for records, given in outcomes.taken
+        for record, is_anomaly in zip(records, given.is_anomaly.tolist(), strict=True)
+        if is_anomaly
+    )
+
+
 def columns(outcomes: Outcomes, *, only_flagged: bool) -> dict[str, list[Any]]:
     """Give the columns of the records that were taken, in the order of the request."""
     rows = [
-        (record.place, record.stream, record.client_id or None, *said)
+        (place, record.stream, record.client_id or None, *said)
         for records, given in outcomes.taken
         for record, *said in zip(records, *(getattr(given, name).tolist() for name in COLUMNS), strict=True)
+        for place in record.places
     ]
     rows = sorted((row for row in rows if row[IS_ANOMALY]) if only_flagged else rows, key=itemgetter(0))
     found = {name: [row[i] for row in rows] for i, name in enumerate(OF_RECORD)}

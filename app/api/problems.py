@@ -21,7 +21,7 @@ from app.logs.context import note
 from app.metrics import Metrics
 from app.security import BeyondRate, CrossSite, CsrfTokenNeeded, Forbidden, KeyFull, RateLimited, Unauthenticated
 from app.sources.catalog import UnknownSource
-from app.sources.mapper import MissingField
+from app.sources.errors import InvalidRecord
 from app.sources.source import InvalidSource
 from app.streams.errors import (
     Fenced,
@@ -85,7 +85,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidTimestamps: (422, "invalid_timestamps", "The timestamps are not plausible"),
     InvalidConfig: (422, "invalid_config", "The config is not valid"),
     InvalidSource: (422, "invalid_source", "The source is not valid"),
-    MissingField: (422, "invalid_body", "The body does not have the right form"),
+    InvalidRecord: (422, "invalid_body", "The body does not have the right form"),
     InvalidSnapshot: (422, "invalid_snapshot", "The body is not a usable export"),
     NothingTaken: (422, "nothing_taken", "No record was taken"),
     TooManyStreams: (429, "quota_exceeded", "A limit is reached"),

@@ -18,6 +18,7 @@ from app.streams.errors import Stopping
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
+TEXT = "text/plain"
 BYTES = "application/octet-stream"
 PROBLEM = "application/problem+json"
 FILE = {BYTES: {"type": "string", "format": "binary"}}

@@ -78,7 +78,7 @@ class Metrics:
         text = "records of POST /ingest that were refused, by the code of their problem"
         self._refused_records = self._counter("refused_records", text, "code")
         self.refused_records: dict[str, Counter] = {}
-        text = "values of records that were left out because their streams have no such feature"
+        text = "values left out because their streams have no such feature, and records with nothing to join"
         self.ignored_values = self._counter("ignored_values", text)
         self.flags = self._counter("flags", "samples found anomalous when they were observed")
         text = "flags to expect by the configs of the streams: of normal samples, and of anomalies if all are found"

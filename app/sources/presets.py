@@ -11,6 +11,16 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "timestamp": "timestamp",
         "id": "{timestamp}",
     },
+    # outputs.http with data_format = "influx", its default
+    "influx": {
+        "format": "influx",
+        "stream": "{tags.host}:{name}{tags.*}",
+        "features": ["fields.*"],
+        "timestamp": "timestamp",
+        "timestamp_unit": "ns",
+        "id": "{timestamp}",
+        "join_seconds": 0,
+    },
     # the sink http with encoding.codec = "json": an array, or lines; of events
     "vector": {
         "stream": "{host}:{name}",
@@ -19,12 +29,14 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "timestamp": "timestamp",
         "id": "{timestamp}",
     },
-    # the same, of metrics, which Vector sends one by one
+    # the same, of metrics, which Vector sends one by one; its counters are totals
     "vector-metrics": {
-        "stream": "{tags.host}:{name}{tags.*}",
+        "stream": "{tags.host}{tags.*}",
         "features": ["gauge.value"],
+        "feature": "{name}",
         "timestamp": "timestamp",
         "id": "{timestamp}",
+        "join_seconds": 0,
     },
     # the output http with format json or json_lines
     "fluent-bit": {

@@ -10,10 +10,13 @@ from app.streams.errors import Refused
 from core import DetectorConfig
 
 Unit = Literal["s", "ms", "us", "ns"]
+Format = Literal["json", "influx"]
 UNITS: Final[dict[Unit, float]] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 Path = Annotated[str, Meta(min_length=1, max_length=256)]
 TextTemplate = Annotated[str, Meta(max_length=512)]
 LITERAL: Final = "letters, digits, dots, underscores, colons, hyphens, and {paths}"
+TIME_TO_JOIN: Final = "the path of a time, by which records are joined"
+MOST_JOIN_SECONDS: Final = 3600.0
 BRACES: Final = "a text in which each { has its }, with a path in between"
 
 
@@ -32,16 +35,25 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """How records become samples. Paths join the names of nested objects by dots; in globs * stands for anything.
 
     missing: what it means if a record lacks a feature of its stream. new: what it means if it has others.
+    join_seconds: the records of a stream in one request whose times lie in the same window become one sample.
     """
 
+    format: Annotated[Format, Meta(description="of the body; influx: line protocol")] = "json"
     stream: Annotated[str, Meta(min_length=1, max_length=512, description="template of the stream's id")]
     features: Annotated[list[Path], Meta(max_length=100, description="globs of the keys that are features")] = []
     ignore: Annotated[list[Path], Meta(max_length=100, description="globs of keys that are none")] = []
     arrays: Arrays | None = None
+    feature: Annotated[
+        TextTemplate, Meta(description="template of the names of features; {feature} is what a key or array calls one")
+    ] = ""
     records: Annotated[str, Meta(max_length=256, description="the key of a body that holds its records; else all")] = ""
     timestamp: Annotated[str, Meta(max_length=256, description="path of the time; RFC 3339, or a number")] = ""
     timestamp_unit: Unit = "s"
     id: Annotated[TextTemplate, Meta(description="template of the sample's id")] = ""
+    join_seconds: Annotated[
+        Annotated[float, Meta(ge=0, le=MOST_JOIN_SECONDS)] | None,
+        Meta(description="length of the window; 0 joins equal times, null nothing"),
+    ] = None
     missing: Literal["null", "refuse"] = "null"
     new: Annotated[
         Literal["ignore", "version"],
@@ -56,10 +68,12 @@ def check(source: Source) -> None:
     """Raise InvalidSource or InvalidConfig for a source that cannot be used."""
     if not (source.features or source.arrays):
         raise InvalidSource("features", source.features, "at least one glob, unless there are arrays")
-    for name in ("stream", "id"):
+    for name in ("stream", "id", "feature"):
         refuse_braces(name, getattr(source, name))
     if not all(STREAM_LITERAL.fullmatch(literal) for literal in Template(source.stream).literals):
         raise InvalidSource("stream", source.stream, LITERAL)
+    if source.join_seconds is not None and not source.timestamp:
+        raise InvalidSource("timestamp", source.timestamp, TIME_TO_JOIN)
     config_of(source, ["x"])
 
 

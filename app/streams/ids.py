@@ -10,11 +10,11 @@ LIMIT = "1 to 128 letters, digits, dots, underscores, colons or hyphens, not onl
 _STREAM_ID = re.compile(PATTERN)
 
 
-def checked_stream_id(text: str) -> str:
-    """Give the id back, or raise InvalidStreamId.
+def checked_stream_id(text: str, field: str = "stream") -> str:
+    """Give the id back, or raise InvalidStreamId for this field.
 
     Ids of dots alone are refused: a client that normalises the path /streams/.. would reach another route.
     """
     if not _STREAM_ID.fullmatch(text) or not text.strip("."):
-        raise InvalidStreamId("stream", text, LIMIT)
+        raise InvalidStreamId(field, text, LIMIT)
     return text

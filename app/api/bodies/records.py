@@ -4,27 +4,24 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Iterable, Sequence, Sized
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
 from app.api.bodies.columns import count_names, names_of, refuse_dropped
-from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name, unheld_number
+from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name
 from app.api.bodies.reading import InvalidBody, InvalidJson, invalid_json, json_reason, without_bom
 from app.api.bodies.row_faults import id_fault, is_a, row_fault, time_fault
 from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES, TooLong, element, elements_of, lines_of
-from app.api.bodies.wording import HELD, ID, left_out
+from app.api.bodies.wording import left_out
 from app.api.routing import NDJSON
 from app.api.schemas.ingest import IngestRecord
 from app.api.schemas.types import ClientId, Moment
-from app.sources.mapper import Mapper
-from app.sources.source import Source
 from app.streams.batches.records import Record
 from app.streams.errors import (
     InvalidIds,
     InvalidSamples,
-    InvalidStreamId,
     InvalidTimestamps,
     Refused,
     more_than,
@@ -37,7 +34,7 @@ from core import MAX_FEATURES
 _RECORD = msgspec.json.Decoder(IngestRecord)
 _RAW = msgspec.json.Decoder(msgspec.Raw)
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ANY = msgspec.json.Decoder()
+NO_NAME_TWICE: Final = "an object in which no name comes twice"
 FIELDS: Final = IngestRecord.__struct_fields__
 DEEPEST: Final = 4
 NESTED: Final = element(DEEPEST)
@@ -49,60 +46,45 @@ REFUSED_AT_ONCE: Final = 100
 """To say what is wrong with a record takes as long as to read thirty."""
 
 
-async def read_records(
-    media: str, body: bytes, limit: int, mapper: Mapper | None = None
-) -> tuple[list[Record], dict[int, Refused]]:
-    """Read the records of a body, and what is wrong with the others, by their places; other requests run in between.
+class Reading(NamedTuple):
+    """The samples of a body, what is wrong with its other records by their places, and how many held nothing."""
 
-    Without the mapper of a source they have the form of an IngestRecord.
-    """
-    read, refused = list[Record](), dict[int, Refused]()
-    async for place, text in texts(media, body, limit, None if mapper is None else mapper.source):
+    records: list[Record]
+    refused: dict[int, Refused]
+    ignored: int = 0
+
+
+async def read_records(media: str, body: bytes, limit: int) -> Reading:
+    """Read the records of a body, which have the form of an IngestRecord; other requests run in between."""
+    reading = Reading([], {})
+    split = split_lines if media == NDJSON else split_json
+    async for place, text in in_turns(split(without_bom(body), limit)):
         try:
-            read.append(read_record(place, text) if mapper is None else read_sourced(place, text, mapper))
+            reading.records.append(read_record(place, text))
         except Refused as error:
-            refused[place] = without_frames(error)
-            if len(refused) % REFUSED_AT_ONCE == 0:
-                await asyncio.sleep(0)
-    return read, refused
+            await refuse(reading, place, error)
+    return reading
 
 
-def without_frames(error: Refused) -> Refused:
-    """Give an error without the frames that raised it: they hold all that was read of the record."""
+async def refuse(reading: Reading, place: int, error: Refused) -> None:
+    """Note what is wrong with a record, without the frames that raised it: they hold all that was read of it."""
     error.__cause__ = error.__context__ = None
-    return error.with_traceback(None)
+    reading.refused[place] = error.with_traceback(None)
+    if len(reading.refused) % REFUSED_AT_ONCE == 0:
+        await asyncio.sleep(0)
 
 
-async def texts(media: str, body: bytes, limit: int, source: Source | None) -> AsyncIterator[tuple[int, bytes]]:
-    """Give the text of each record, with its place; TooMany before any is read if there are more than the limit."""
-    given, size = split(media, without_bom(body), limit, source), 0
-    for place, text in enumerate(given):
+async def in_turns(texts: Sequence[bytes]) -> AsyncIterator[tuple[int, bytes]]:
+    """Give the text of each record with its place; other requests run in between. Raises InvalidBody for none."""
+    if not texts:
+        raise InvalidBody("records", [], "at least one record")
+    size = 0
+    for place, text in enumerate(texts):
         yield place, text
         size += len(text)
         if size >= PIECE_BYTES:
             size = 0
             await asyncio.sleep(0)
-
-
-def split(media: str, body: bytes, limit: int, source: Source | None) -> Sequence[bytes]:
-    """Split a body into records: lines, the elements of an array, which may be at a key of an object, or one object."""
-    is_of_lines = media == NDJSON or (source is not None and holds_lines(body))
-    found = split_lines(body, limit) if is_of_lines else split_json(body, limit, source.records if source else "")
-    if not found:
-        raise InvalidBody("records", [], "at least one record")
-    return found
-
-
-def holds_lines(body: bytes) -> bool:
-    """Tell whether a body is lines of JSON, whatever its type says: so Fluent Bit sends its json_lines."""
-    first, _, rest = body.lstrip().partition(b"\n")
-    if not (first.startswith(b"{") and rest.strip()):
-        return False
-    try:
-        _RAW.decode(first)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def split_lines(body: bytes, limit: int) -> list[bytes]:
@@ -112,12 +94,12 @@ def split_lines(body: bytes, limit: int) -> list[bytes]:
     return found
 
 
-def split_json(body: bytes, limit: int, key: str) -> list[bytes]:
-    """Split an array; anything else is one record."""
+def split_json(body: bytes, limit: int, key: str = "") -> list[bytes]:
+    """Split an array, which may be at a key of an object; anything else is one record."""
     try:
         text = bytes(_RAW.decode(body))
         if key and text.startswith(b"{"):
-            text = bytes(_PARTS.decode(text).get(key, text))
+            text = part_of(text, key)
     except (ValueError, RecursionError) as error:
         raise invalid_json(error, body) from error
     if not text.startswith(b"["):
@@ -133,6 +115,15 @@ def split_json(body: bytes, limit: int, key: str) -> list[bytes]:
     return found
 
 
+def part_of(text: bytes, key: str) -> bytes:
+    """Give what an object has at a key; the object if it has no such key. Raises InvalidJson if a name comes twice."""
+    parts = _PARTS.decode(text)
+    inner = sum(bytes(part).count(b":") for part in parts.values())
+    if text.count(b":") != inner + len(parts) + "".join(parts).count(":"):
+        raise InvalidJson("body", None, NO_NAME_TWICE)
+    return bytes(parts.get(key, text))
+
+
 def read_record(place: int, text: bytes) -> Record:
     """Read one record. Raises Refused, with what is wrong where."""
     refuse_long(place, text)
@@ -143,7 +134,7 @@ def read_record(place: int, text: bytes) -> Record:
         refuse_dropped(text, own + count_names(rows), own_texts(given, names_of(rows)))
     except (ValueError, RecursionError) as error:
         given = read_again(place, text, error)
-    refuse_stream(given.stream, f"records[{place}].stream")
+    checked_stream_id(given.stream, f"records[{place}].stream")
     refuse_wide(given.sample, f"records[{place}].sample")
     time = given.timestamp
     return Record(
@@ -160,14 +151,6 @@ def seconds_of(time: Moment | None) -> float:
     if time is None:
         return math.nan
     return time.timestamp() if isinstance(time, datetime) else float(time)
-
-
-def refuse_stream(stream: str, field: str) -> None:
-    """Raise InvalidStreamId for an id that no stream can have."""
-    try:
-        checked_stream_id(stream)
-    except InvalidStreamId as error:
-        raise InvalidStreamId(field, error.value, error.limit) from None
 
 
 def refuse_wide(sample: Sized, field: str) -> None:
@@ -210,49 +193,6 @@ def refuse_long(place: int, text: bytes) -> None:
     """Raise InvalidBody for a record that is too long."""
     if len(text) > ELEMENT_BYTES:
         raise InvalidBody(f"records[{place}]", f"a record of {len(text)} bytes", LONGEST)
-
-
-def read_sourced(place: int, text: bytes, mapper: Mapper) -> Record:
-    """Read one record of an agent, in a form of its own. Raises Refused."""
-    refuse_long(place, text)
-    try:
-        tree = _ANY.decode(text)
-        if may_repeat(tree, text):
-            raise ValueError(REPEATED)
-    except (ValueError, RecursionError) as error:
-        tree = tree_of(place, text, error)
-        refuse_unheld(tree, f"records[{place}]")
-    field = f"records[{place}]"
-    if not isinstance(tree, dict):
-        raise InvalidBody(field, tree, "an object")
-    record = mapper.record(place, tree)
-    refuse_stream(record.stream, f"{field}.stream")
-    if record.client_id and not is_a(ClientId, record.client_id):
-        raise InvalidIds(f"{field}.id", record.client_id, ID)
-    return record
-
-
-def refuse_unheld(tree: Any, field: str) -> None:
-    """Raise InvalidSamples for NaN, an infinity or a number too large: none of them is a text or a missing value."""
-    if (unheld := unheld_number(tree)) is not None:
-        path, value = unheld
-        raise InvalidSamples(field + path, value, f"{HELD}, or null")
-
-
-def may_repeat(tree: Any, text: bytes) -> bool:
-    """Tell whether the text has other colons than those of the decoded names and texts: a name may come twice."""
-    names, texts, waiting = 0, list[str](), [tree]
-    while waiting:
-        match waiting.pop():
-            case dict() as node:
-                names += len(node)
-                texts += node
-                waiting += node.values()
-            case list() as node:
-                waiting += node
-            case str() as value:
-                texts.append(value)
-    return b"\\" in text or text.count(b":") != names + "".join(texts).count(":")
 
 
 def record_fault(tree: Any) -> tuple[type[Refused], Fault]:

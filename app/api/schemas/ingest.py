@@ -37,13 +37,15 @@ class IngestAnswer(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What became of each record.
 
     The columns have one entry for each record that was taken, in the order of the request; with answer=flagged only for
-    those that were flagged. With answer=counts there are neither columns nor problems.
+    those that were flagged. With answer=counts there are neither columns nor problems. Joined records have
+    the outcome of their sample.
     """
 
     records: int
     taken: int
     refused: int
     flagged: int
+    ignored: Annotated[int, Meta(description="records in which the source found nothing to join")] = 0
     refused_by_code: Annotated[dict[str, int], Meta(description="refused records by the code of their problem")]
     record: Annotated[list[int], Meta(description="the place of the record in the request, from 0")] | UnsetType = UNSET
     stream: list[str] | UnsetType = UNSET

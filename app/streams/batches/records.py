@@ -15,7 +15,7 @@ from app.streams.batches.samples import Samples
 class Record:
     """A sample, its stream, and its place in the request; client_id is "" and time None if it has none.
 
-    A time that is not known is NaN.
+    A time that is not known is NaN. `joined` are the places of further records of the same sample.
     With rules the sample, of names, need not fit its stream exactly; all records of a request have the same.
     """
 
@@ -25,6 +25,12 @@ class Record:
     client_id: str = ""
     time: float | None = None
     rules: Rules | None = None
+    joined: tuple[int, ...] = ()
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Give the places of all records of the sample."""
+        return (self.place, *self.joined)
 
     def is_like(self, other: "Record") -> bool:
         """Tell whether both can be in one batch, apart from their ids."""

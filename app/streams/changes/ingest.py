@@ -31,15 +31,16 @@ class Refusal(NamedTuple):
 
 
 class Outcomes:
-    """What became of each record of a request."""
+    """What became of each record of a request; `ignored` counts those in which there was nothing for any stream."""
 
-    def __init__(self, unreadable: Mapping[int, Exception]) -> None:
+    def __init__(self, unreadable: Mapping[int, Exception], ignored: int = 0) -> None:
         self.taken: list[tuple[Sequence[Record], Answer]] = []
         self.refused = [Refusal(place, error) for place, error in unreadable.items()]
+        self.ignored = ignored
 
     def refuse(self, records: Sequence[Record], error: Exception) -> None:
         """Note that records were refused for one reason."""
-        self.refused += [Refusal(record.place, error, record) for record in records]
+        self.refused += [Refusal(place, error, record) for record in records for place in record.places]
 
 
 async def ingest(

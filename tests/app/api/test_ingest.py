@@ -179,7 +179,7 @@ async def test_what_is_refused_holds_no_memory_until_the_answer(last):
     body = "\n".join(['{"stream": "s", "sample": [' + "0.5," * 20_000 + last + "]}"] * 20).encode()
     tracemalloc.start()
     try:
-        read, refused = await read_records("application/x-ndjson", body, 100)
+        read, refused, _ = await read_records("application/x-ndjson", body, 100)
         held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

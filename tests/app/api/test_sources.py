@@ -11,6 +11,7 @@ from tests.app.sources import bodies
 
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
+TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 
 
 async def send(service, source, body, headers=JSON, query=""):
@@ -71,16 +72,17 @@ async def test_what_is_no_number_is_refused_and_not_taken_as_missing(service, te
     )
 
 
-async def test_metrics_that_are_no_gauges_are_refused_alone(service):
+async def test_metrics_that_are_no_gauges_are_left_out(service):
     answer = await send(service, "vector-metrics", bodies.VECTOR_METRICS)
-    assert (answer["stream"], answer["refused_by_code"]) == (["web-1:load1:load"], {"invalid_samples": 1})
+    assert (answer["stream"], answer["problems"], answer["ignored"]) == (["web-1:load"], [], 1)
+    assert await features(service, "web-1:load") == ["load1"]
 
 
 PLAIN = {"stream": "{host}", "features": ["*"], "ignore": ["host"]}
 
 
 async def test_a_source_is_kept_listed_and_deleted(service):
-    presets = ["collectd", "fluent-bit", "telegraf", "vector", "vector-metrics"]
+    presets = ["collectd", "fluent-bit", "influx", "telegraf", "vector", "vector-metrics"]
     assert (await service.accepted("GET", "/sources"))["sources"] == presets
     put = await service.http.put("/sources/mine", json=PLAIN)
     assert (put.status_code, put.json()["source"], put.json()["is_preset"]) == (201, "mine", False)

@@ -92,3 +92,10 @@ COLLECTD = (
     '"time":1799999990.500,"interval":10.000,"host":"leeloo.octo.it","plugin":"disk","plugin_instance":"sda",'
     '"type":"disk_octets","type_instance":"","meta":{"network:received":true}}]'
 )
+INFLUX = (
+    "cpu,cpu=cpu0,host=raynor usage_idle=94.1,usage_user=3.2 1799999990000000000\n"
+    'disk,host=raynor,path=/var/log used=4096i,free=1024i,mode="rw",ok=true 1799999990000000000\n'
+    "cpu,cpu=cpu0,host=raynor usage_system=2.7 1799999990000000000\n"
+    'win,host=raynor state="up" 1799999990000000000\n'
+    "cpu,cpu=cpu0,host=raynor usage_idle=90,usage_user=6,usage_system=4 1799999991000000000\n"
+)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from app.sources import keys
 from app.sources.catalog import preset
+from app.sources.errors import InvalidRecord
 from app.sources.keys import Keys, leaves_of
-from app.sources.mapper import Mapper, MissingField
+from app.sources.mapper import Mapper
 from app.sources.presets import PRESETS
 from app.sources.source import InvalidSource, Source, check
 from app.sources.templates import Template, plain
@@ -60,9 +61,8 @@ def test_vector():
     assert first.time == pytest.approx(1799999990.123456, abs=1e-6)
     load, counter = json.loads(bodies.VECTOR_METRICS)
     (record,) = records_of("vector-metrics", [load])
-    assert (record.stream, record.sample) == ("web-1:load1:load", {"value": 0.27})
-    with pytest.raises(InvalidSamples, match=r"gauge\.value"):
-        records_of("vector-metrics", [counter])
+    assert (record.stream, record.sample) == ("web-1:load", {"load1": 0.27})
+    assert records_of("vector-metrics", [counter]) == [None]
 
 
 def test_fluent_bit():
@@ -193,15 +193,26 @@ def test_other_times_are_refused(value):
 def test_what_a_template_needs_must_be_there():
     made = mapper(stream="{tags.host}", id="{n}")
     for tree, field in (({"a": 1, "n": 1}, "tags.host"), ({"a": 1, "tags": {"host": "x"}}, "n")):
-        with pytest.raises(MissingField) as refused:
+        with pytest.raises(InvalidRecord) as refused:
             made.record(2, tree)
         assert refused.value.field == f"records[2].{field}"
+
+
+def test_a_template_names_features():
+    made = mapper(features=["v.*"], feature="{name}.{feature}")
+    assert made.record(0, {"name": "cpu", "v": {"idle": 1, "user": 2}}).sample == {"cpu.idle": 1, "cpu.user": 2}
+    with pytest.raises(InvalidRecord) as refused:
+        made.record(0, {"v": {"idle": 1}})
+    assert refused.value.field == "records[0].name"
+    with pytest.raises(InvalidSamples, match="of another name"):
+        mapper(features=["v.*"], feature="{name}").record(0, {"name": "cpu", "v": {"idle": 1, "user": 2}})
 
 
 def test_with_versions_each_set_of_features_is_a_stream():
     made = mapper(stream="{h}", ignore=["h"], new="version")
     one, other, again = ({"h": "w", "a": 1, "b": 2}, {"h": "w", "a": 1}, {"b": 5, "h": "w", "a": None})
-    streams = [made.record(0, tree).stream for tree in (one, other, again)]
+    records = made.samples([made.record(0, tree) for tree in (one, other, again)], {})
+    streams = [record.stream for record in records]
     assert streams[0] == streams[2] != streams[1]
     assert all(stream.startswith("w:") and len(stream) == 10 for stream in streams)
 
@@ -215,6 +226,11 @@ def test_with_versions_each_set_of_features_is_a_stream():
         ({"stream": "{}"}, InvalidSource),
         ({"id": "{a}{"}, InvalidSource),
         ({"features": []}, InvalidSource),
+        ({"feature": "{a"}, InvalidSource),
+        ({"join_seconds": 0}, InvalidSource),
+        ({"join_seconds": -1, "timestamp": "t"}, msgspec.ValidationError),
+        ({"join_seconds": 3601, "timestamp": "t"}, msgspec.ValidationError),
+        ({"format": "xml"}, msgspec.ValidationError),
         ({"config": {"n_features": 3}}, InvalidConfig),
         ({"config": {"half_life_samples": -1}}, InvalidConfig),
         ({"config": {"features": [{"name": ""}]}}, InvalidConfig),
