@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.sources import keys
-from app.sources.catalog import preset
 from app.sources.errors import InvalidRecord
 from app.sources.keys import Keys, leaves_of
 from app.sources.mapper import Mapper
@@ -18,6 +17,10 @@ from app.sources.templates import Template, plain
 from app.streams.errors import InvalidSamples, InvalidTimestamps
 from core import InvalidConfig
 from tests.app.sources import bodies
+
+
+def preset(name):
+    return msgspec.convert(PRESETS[name], Source)
 
 
 def mapper(**fields):
