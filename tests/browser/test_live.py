@@ -41,7 +41,7 @@ def test_the_list_says_how_streams_stand_and_leads_to_them(
     client.observe("list.warm", clusters(200))
     page = visit(service.url)
     cold = page.get_by_role("link", name="list.cold")
-    expect(cold).to_contain_text(f"warming up, {client.get('list.cold')['samples_needed']} to go")
+    expect(cold).to_contain_text(f"warming up, {client.get('list.cold').samples_needed} to go")
     warm = page.get_by_role("link", name="list.warm")
     expect(warm).to_contain_text("ready")
     expect(warm).to_contain_text("samples200")

@@ -38,7 +38,7 @@ def stream_of(request: pytest.FixtureRequest) -> str:
 
 def threshold_of(client: Client, stream: str) -> str:
     """The threshold as the page writes it."""
-    return f"{client.get(stream)['threshold']:.2f}"
+    return f"{client.get(stream).threshold:.2f}"
 
 
 def test_labels_move_the_threshold_and_the_counts_at_once(shown: StreamPage, client: Client, stream: str) -> None:

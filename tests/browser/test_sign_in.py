@@ -54,10 +54,10 @@ def test_a_label_given_after_signing_in_counts(guarded: ServiceProcess, owner: C
     shown.settle()
     shown.keyboard.press("a")
     expect(shown.effect).to_contain_text("anomalous")
-    assert owner.get("s")["costs"]["labels"] == 1
+    assert owner.get("s").costs.labels == 1
     shown.keyboard.press("u")
     expect(shown.effect).to_contain_text("undone")
-    assert owner.get("s")["costs"]["labels"] == 0
+    assert owner.get("s").costs.labels == 0
 
 
 def test_without_the_scope_to_label_the_queue_only_shows(guarded: ServiceProcess, owner: Client, visit: Visit) -> None:
@@ -72,7 +72,7 @@ def test_without_the_scope_to_label_the_queue_only_shows(guarded: ServiceProcess
     shown.keyboard.press("j")
     expect(shown.sample.get_by_role("heading")).not_to_have_text("Sample")
     expect(shown.sample.get_by_role("button", name="Anomaly")).to_have_count(0)
-    assert owner.get("s")["costs"]["labels"] == 0
+    assert owner.get("s").costs.labels == 0
 
 
 def test_the_event_stream_follows_by_the_session(guarded: ServiceProcess, owner: Client, visit: Visit) -> None:
