@@ -21,6 +21,7 @@ from app.api import (
     observe,
     page,
     repairs,
+    rules,
     session,
     sources,
     streams,
@@ -33,6 +34,8 @@ from app.api.routing import JSON, Route
 from app.api.service import Service
 from app.build import installed_version
 from app.metrics import Metrics
+from app.notices.catalog import rules_in
+from app.notices.sender import Sender
 from app.security import KeptBytes, KeyFile, KeyRing, KeyWatch, Quotas
 from app.settings import Settings
 from app.sources.catalog import sources_in
@@ -60,6 +63,7 @@ RESOURCES = (
     listing,
     streams,
     sources,
+    rules,
     repairs,
     histories,
     events,
@@ -98,6 +102,8 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
         registry=registry,
         catalog=Catalog(registry, store),
         sources=sources_in(store, clock, settings.max_sources),
+        rules=rules_in(store, clock, settings.max_rules),
+        sender=Sender(allow_private=settings.notices_allow_private),
         checker=checker,
         metrics=metrics,
     )
@@ -145,6 +151,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             await service.key_watch.stop()
         await service.kept.stop()
         await service.store_opening.stop()
+        await service.sender.close()
         await sweeper.stop()
         await snapshotter.stop()
         await shut_down(service.tasks, service.registry, service.settings.shutdown_seconds)

@@ -118,6 +118,7 @@ class Settings(BaseSettings):
     max_batch_samples: Count = Field(10_000, description="most samples or points in one request")
     max_batch_streams: Count = Field(2_000, description="most streams in one POST /ingest")
     max_sources: Count = Field(100, description="most sources in the store")
+    max_rules: Count = Field(50, description="most rules of notices in the store")
     max_labels: Count = Field(10_000, description="most labels in one request")
     max_streams: Count = Field(100_000, description="most streams in the store")
     max_watchers: Count = Field(200, description="most event streams that one worker sends at once")
@@ -146,6 +147,10 @@ class Settings(BaseSettings):
         " the config uses time",
     )
     strict_replay: bool = Field(False, description="refuse a stream whose replayed scores differ from the logged ones")
+    notices_allow_private: bool = Field(
+        False,
+        description="send notices to private and loopback addresses too, such as an Alertmanager beside the service",
+    )
     metrics_streams: str = Field(
         "",
         max_length=8000,

@@ -24,6 +24,7 @@ TAGS = {
     "samples": "Send samples, which are scored and learned; send labels later.",
     "density": "The learned density.",
     "sources": "How the records of agents become samples.",
+    "rules": "Who is told of incidents.",
     "streams": "Create, inspect, list, reset, delete, export and import streams.",
     "watching": "Past and present samples of a stream.",
     "session": "Signing in to the live page.",

@@ -19,6 +19,8 @@ from app.documents import UnknownDocument
 from app.hosts import UnknownHost
 from app.logs.context import note
 from app.metrics import Metrics
+from app.notices.catalog import UnknownRule
+from app.notices.rule import InvalidRule
 from app.security import BeyondRate, CrossSite, CsrfTokenNeeded, Forbidden, KeyFull, RateLimited, Unauthenticated
 from app.sources.catalog import UnknownSource
 from app.sources.errors import InvalidRecord
@@ -67,6 +69,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     UnknownStream: (404, "unknown_stream", "There is no such stream"),
     StreamNotFound: (404, "unknown_stream", "There is no such stream"),
     UnknownSource: (404, "unknown_source", "There is no such source"),
+    UnknownRule: (404, "unknown_rule", "There is no such rule"),
     UnknownSample: (404, "unknown_sample", "The stream's log holds no such sample"),
     IdConflict: (409, "id_conflict", "The id belongs to a sample with other values"),
     StreamExists: (409, "stream_exists", "The stream exists with another config"),
@@ -86,6 +89,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidConfig: (422, "invalid_config", "The config is not valid"),
     InvalidSource: (422, "invalid_source", "The source is not valid"),
     InvalidRecord: (422, "invalid_body", "The body does not have the right form"),
+    InvalidRule: (422, "invalid_rule", "The rule is not valid"),
     InvalidSnapshot: (422, "invalid_snapshot", "The body is not a usable export"),
     NothingTaken: (422, "nothing_taken", "No record was taken"),
     TooManyStreams: (429, "quota_exceeded", "A limit is reached"),

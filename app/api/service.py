@@ -6,6 +6,8 @@ from typing import cast
 from starlette.requests import Request
 
 from app.metrics import Metrics
+from app.notices.catalog import Rules
+from app.notices.sender import Sender
 from app.security import KeptBytes, KeyRing, KeyWatch, Quotas, Scope
 from app.settings import Settings
 from app.sources.catalog import Sources
@@ -34,6 +36,8 @@ class Service:
     registry: Registry
     catalog: Catalog
     sources: Sources
+    rules: Rules
+    sender: Sender
     checker: Checker
     metrics: Metrics
     tasks: Tasks = field(default_factory=Tasks)

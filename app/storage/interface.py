@@ -28,6 +28,7 @@ class DocumentKind(StrEnum):
     """What the store keeps by name beside the streams."""
 
     SOURCE = "source"
+    RULE = "rule"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import msgspec
 from app.api.schemas.density import DensityAnswer, DensityBody, DensityGrid, ExpectedBand, Model
 from app.api.schemas.history import History, ReviewQueue, Sample
 from app.api.schemas.ingest import IngestAnswer, IngestProblem, IngestRecord
+from app.api.schemas.rules import RuleAnswer, RuleBody, RuleList, TestAnswer
 from app.api.schemas.samples import FeedbackAnswer, FeedbackBody, ObserveAnswer, ObserveBody, ObserveLine
 from app.api.schemas.service import Health, Problem
 from app.api.schemas.session import SessionAnswer, SignInBody
@@ -22,6 +23,10 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     SourceBody,
     SourceAnswer,
     SourceList,
+    RuleBody,
+    RuleAnswer,
+    RuleList,
+    TestAnswer,
     FeedbackBody,
     FeedbackAnswer,
     DensityBody,

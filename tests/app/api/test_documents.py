@@ -104,6 +104,8 @@ BODY = OPERATIONS["observe"]["requestBody"]["content"]
 RECORDS = OPERATIONS["ingest_records"]["requestBody"]["content"]
 NDJSON, BYTES = "application/x-ndjson", "application/octet-stream"
 TYPED = {"headers": {"Content-Type": NDJSON}}
+# nobody listens there
+RULE = {"target": "chat", "url": "http://127.0.0.1:9/"}
 FILE = {"headers": {"Content-Type": BYTES}}
 # every operation with one call for each status and media type of an answer that is no problem; {s} has 100 samples
 CALLS: list[tuple[str, str, str, dict[str, Any]]] = [
@@ -119,6 +121,12 @@ CALLS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("get_source", "GET", "/sources/agents", {}),
     ("list_sources", "GET", "/sources", {}),
     ("delete_source", "DELETE", "/sources/agents", {}),
+    ("put_rule", "PUT", "/rules/on-call", {"json": RULE}),
+    ("put_rule", "PUT", "/rules/on-call", {"json": RULE}),
+    ("get_rule", "GET", "/rules/on-call", {}),
+    ("list_rules", "GET", "/rules", {}),
+    ("test_rule", "POST", "/rules/on-call/test", {}),
+    ("delete_rule", "DELETE", "/rules/on-call", {}),
     ("label", "POST", "/feedback?stream=s", {"json": {"labels": [{"seq": 50, "anomaly": True}]}}),
     ("get_log_density", "POST", "/density?stream=s", {"json": {"points": [[1, None]]}}),
     ("get_model", "GET", "/density?stream=s", {}),
@@ -163,7 +171,7 @@ CALLS: list[tuple[str, str, str, dict[str, Any]]] = [
 
 async def test_every_documented_answer_is_what_a_call_gives() -> None:
     seen = set()
-    async with Service(api_keys="all") as service:
+    async with Service(api_keys="all", notices_allow_private=True) as service:
         await prepare(service)
         exported = (await service.http.get("/streams/s/export")).content
         for name, method, path, given in CALLS:

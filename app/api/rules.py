@@ -1,0 +1,190 @@
+"""/rules: who is told of incidents."""
+
+import re
+from typing import Any, Final
+
+import httpx2
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.api.bodies.reading import InvalidBody, checked_tree, invalid_form, read_small
+from app.api.queries import RULE, read_query
+from app.api.routing import JSON, OF_STORE, Answer, Operation, Route, answer, ref
+from app.api.schemas.rules import RuleAnswer, RuleList, TestAnswer
+from app.api.service import Service, service_of
+from app.notices.addresses import HostUnknown, TargetRefused, addresses_of
+from app.notices.notice import trial_notice
+from app.notices.posts import post_of
+from app.notices.rule import InvalidRule, Rule, check
+from app.notices.sender import PORTS, NotDelivered
+from app.security import Scope
+
+NAME: Final = re.compile(RULE["pattern"].strip("^$"))
+NAME_LIMIT: Final = "1 to 64 letters, digits, dots, underscores or hyphens"
+ALL: Final = "*"
+"""A rule tells somebody else of streams, and its URL may be a secret: that takes a key for all streams."""
+
+
+async def put_rule(request: Request) -> Response:
+    """Keep a rule."""
+    service, name = permitted(request)
+    if not NAME.fullmatch(name):
+        raise InvalidRule("rule", name, NAME_LIMIT)
+    rule = read_rule(checked_tree(await read_small(request)))
+    await refuse_private(service, rule)
+    is_new = await service.tasks.shielded(service.rules.put(name, msgspec.json.encode(rule)))
+    return answer(described(name, rule), 201 if is_new else 200)
+
+
+def permitted(request: Request) -> tuple[Service, str]:
+    """Give the rule that the path names, if the request's key may do anything with rules."""
+    service = service_of(request)
+    service.keys.permit(request, Scope.ADMIN, ALL)
+    read_query(request)
+    return service, request.path_params.get("rule", "")
+
+
+def read_rule(given: Any) -> Rule:
+    """Read a rule. Raises InvalidBody, or InvalidRule."""
+    if not isinstance(given, dict):
+        raise InvalidBody("body", given, 'an object, such as {"target": "chat", "url": "https://..."}')
+    try:
+        rule = msgspec.convert(given, Rule)
+    except msgspec.ValidationError as error:
+        raise invalid_form(str(error), without_secrets(given), "", Rule.__struct_fields__) from error
+    check(rule)
+    return rule
+
+
+def without_secrets(given: dict[str, Any]) -> dict[str, Any]:
+    """Give a body as a refusal may repeat it."""
+    return {name: value for name, value in given.items() if name in Rule.__struct_fields__ and name != "secret"}
+
+
+async def refuse_private(service: Service, rule: Rule) -> None:
+    """Raise InvalidRule for a host that may not be told; one that has no address now may have one later."""
+    url = httpx2.URL(rule.url)
+    allow_private = service.settings.notices_allow_private
+    try:
+        await addresses_of(url.host, url.port or PORTS[url.scheme], allow_private=allow_private)
+    except TargetRefused as error:
+        raise InvalidRule("url", error.host, error.limit) from error
+    except HostUnknown:
+        pass
+
+
+async def get_rule(request: Request) -> Response:
+    """Give a rule."""
+    service, name = permitted(request)
+    return answer(described(name, await service.rules.newest(name)))
+
+
+def described(name: str, rule: Rule) -> RuleAnswer:
+    """Describe a rule as an answer does."""
+    fields = {field: getattr(rule, field) for field in Rule.__struct_fields__ if field != "secret"}
+    return RuleAnswer(**fields, rule=name, has_secret=bool(rule.secret))
+
+
+async def delete_rule(request: Request) -> Response:
+    """Delete a rule; what it has not told yet stays untold."""
+    service, name = permitted(request)
+    await service.tasks.shielded(service.rules.delete(name))
+    return Response(status_code=204)
+
+
+async def get_rules(request: Request) -> Response:
+    """List rules."""
+    service, _ = permitted(request)
+    return answer(RuleList(await service.rules.names()))
+
+
+async def post_test(request: Request) -> Response:
+    """Send a test notice, once."""
+    service, name = permitted(request)
+    rule, now = await service.rules.newest(name), service.registry.worker.clock.now()
+    notice = trial_notice(name, rule.streams, now)
+    try:
+        status = await service.sender.send(post_of(rule, notice, now))
+    except NotDelivered as error:
+        return answer(TestAnswer(notice.id, False, error.status, str(error)))
+    return answer(TestAnswer(notice.id, True, status))
+
+
+PATH = {"rule": (RULE, "the rule")}
+ONE = {JSON: ref("RuleAnswer")}
+ROUTES = [
+    Route(
+        "GET",
+        "/rules",
+        get_rules,
+        Operation(
+            id="list_rules",
+            tag="rules",
+            summary="List rules",
+            description="All that has to do with rules needs a key that may administer all streams.",
+            scope=Scope.ADMIN,
+            answers={200: Answer({JSON: ref("RuleList")})},
+            problems=OF_STORE,
+        ),
+    ),
+    Route(
+        "PUT",
+        "/rules/{rule}",
+        put_rule,
+        Operation(
+            id="put_rule",
+            tag="rules",
+            summary="Keep a rule",
+            description="Workers follow within seconds.",
+            scope=Scope.ADMIN,
+            path=PATH,
+            body={JSON: ref("RuleBody")},
+            answers={200: Answer(ONE, "Replaced"), 201: Answer(ONE, "Created")},
+            problems=("invalid_rule", "too_many", *OF_STORE),
+        ),
+    ),
+    Route(
+        "GET",
+        "/rules/{rule}",
+        get_rule,
+        Operation(
+            id="get_rule",
+            tag="rules",
+            summary="Get a rule",
+            scope=Scope.ADMIN,
+            path=PATH,
+            answers={200: Answer(ONE)},
+            problems=("unknown_rule", *OF_STORE),
+        ),
+    ),
+    Route(
+        "DELETE",
+        "/rules/{rule}",
+        delete_rule,
+        Operation(
+            id="delete_rule",
+            tag="rules",
+            summary="Delete a rule",
+            scope=Scope.ADMIN,
+            path=PATH,
+            answers={204: Answer()},
+            problems=("unknown_rule", *OF_STORE),
+        ),
+    ),
+    Route(
+        "POST",
+        "/rules/{rule}/test",
+        post_test,
+        Operation(
+            id="test_rule",
+            tag="rules",
+            summary="Send a test notice",
+            description="It is sent once, at once, whatever the rule says of severities and hours.",
+            scope=Scope.ADMIN,
+            path=PATH,
+            answers={200: Answer({JSON: ref("TestAnswer")})},
+            problems=("unknown_rule", *OF_STORE),
+        ),
+    ),
+]

@@ -1,0 +1,1 @@
+"""Notices of incidents: who is told, what, and how it gets there."""

@@ -1,0 +1,82 @@
+"""Sends one request to an address that was checked just before."""
+
+import asyncio
+import ssl
+from typing import Final
+
+import httpx2
+
+from app.notices.addresses import HostUnknown, TargetRefused, addresses_of
+from app.notices.posts import Post
+
+TRY_SECONDS: Final = 10.0
+PORTS: Final = {"http": 80, "https": 443}
+TRY_AGAIN: Final = frozenset({408, 425, 429})
+
+
+class NotDelivered(Exception):
+    """A receiver that could not be reached, or did not take a notice: trying again may help."""
+
+    def __init__(self, reason: str, status: int | None = None) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class Rejected(NotDelivered):
+    """A receiver that says that the request is wrong, or one that may not be asked."""
+
+
+class Sender:
+    """Sends requests, each over a connection of its own: it leads to the address that was checked, and nowhere else."""
+
+    def __init__(self, *, allow_private: bool, verify: ssl.SSLContext | bool = True) -> None:
+        self._allow_private = allow_private
+        # no proxy of the environment, no redirect: either could lead to another address
+        self._client = httpx2.AsyncClient(
+            trust_env=False,
+            follow_redirects=False,
+            verify=verify,
+            timeout=TRY_SECONDS,
+            limits=httpx2.Limits(max_connections=100, max_keepalive_connections=0),
+        )
+
+    async def send(self, post: Post) -> int:
+        """Send a request once and give the status of success. Raises NotDelivered, or Rejected."""
+        try:
+            async with asyncio.timeout(TRY_SECONDS):
+                status = await self._send(post)
+        except TargetRefused as error:
+            raise Rejected(str(error)) from error
+        except HostUnknown as error:
+            raise NotDelivered(f"no address of {error} is known") from error
+        except (TimeoutError, httpx2.HTTPError) as error:
+            # an error of httpx may repeat the URL, which may be secret
+            raise NotDelivered(type(error).__name__) from None
+        if 200 <= status < 300:
+            return status
+        kind = Rejected if 300 <= status < 500 and status not in TRY_AGAIN else NotDelivered
+        raise kind(f"the receiver answered {status}", status)
+
+    async def _send(self, post: Post) -> int:
+        url = httpx2.URL(post.url)
+        port = url.port or PORTS[url.scheme]
+        addresses = await addresses_of(url.host, port, allow_private=self._allow_private)
+        for address in addresses[:-1]:
+            try:
+                return await self._send_to(address, url, post)
+            except httpx2.ConnectError:
+                continue
+        return await self._send_to(addresses[-1], url, post)
+
+    async def _send_to(self, address: str, url: httpx2.URL, post: Post) -> int:
+        headers = {**post.headers, "Host": url.netloc.decode("ascii"), "User-Agent": "itan"}
+        at_address = url.copy_with(host=address)
+        named = {"sni_hostname": url.raw_host.decode("ascii")}
+        request = self._client.build_request("POST", at_address, content=post.body, headers=headers, extensions=named)
+        answer = await self._client.send(request, stream=True)
+        await answer.aclose()  # its body says nothing that is needed, and may be long
+        return answer.status_code
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
