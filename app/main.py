@@ -25,6 +25,7 @@ from app.api import (
     session,
     sources,
     streams,
+    workers,
 )
 from app.api.measuring import Measured
 from app.api.openapi import document
@@ -51,6 +52,9 @@ from app.streams.open.registry import Registry
 from app.streams.open.shutdown import shut_down
 from app.streams.open.worker import Worker
 from app.streams.views.catalog import Catalog
+from app.workers.forwarder import Forwarder
+from app.workers.peers import Peers
+from app.workers.signatures import Signatures
 
 # otherwise FastAPI asks for OpenTelemetry's providers at each request; /metrics tells enough
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False}
@@ -75,8 +79,9 @@ ROUTES: list[Route] = [route for resource in RESOURCES for route in resource.ROU
 
 
 def create_app(settings: Settings, *, store: Store | None = None, clock: Clock | None = None) -> FastAPI:
-    """Make the service; OpenBindRefused or InvalidKeys if it is not safe to start."""
+    """Make the service; OpenBindRefused, SecretNeeded or InvalidKeys if it is not safe to start."""
     settings.refuse_open_bind()
+    settings.refuse_unsigned()
     clock = clock or Clock()
     keys = KeyRing.parse(settings.api_keys.get_secret_value(), clock.now, settings.hosts)
     metrics = Metrics(installed_version(), watched=settings.watched_streams, top=settings.metrics_top_streams)
@@ -90,6 +95,9 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
         memory_budget_bytes=settings.memory_budget_bytes,
         snapshot_due_seconds=settings.snapshot_every_seconds,
     )
+    secret, address = settings.worker_secret.get_secret_value(), settings.advertise_url
+    signatures = Signatures(secret, address, clock.now)
+    peers = Peers(signatures, clock, settings.forward_seconds, settings.lease_seconds)
     quotas, kept = Quotas(store.windows, clock.monotonic), KeptBytes(store, clock.monotonic)
     service = Service(
         settings=settings,
@@ -101,6 +109,8 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
         store_probe=StoreProbe(store),
         registry=registry,
         catalog=Catalog(registry, store),
+        forwarder=Forwarder(registry, peers, metrics, address),
+        signatures=signatures,
         sources=sources_in(store, clock, settings.max_sources),
         rules=rules_in(store, clock, settings.max_rules),
         sender=Sender(allow_private=settings.notices_allow_private),
@@ -114,9 +124,10 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     app.state.snapshotter = Snapshotter(registry, checker)
     described = document(ROUTES, installed_version(), keys_required=keys.are_required)
     app.state.openapi = page.asset(msgspec.json.encode(described), JSON)
-    app.router.routes += ROUTES
+    served = [*ROUTES, *(workers.ROUTES if address else [])]
+    app.router.routes += served
     metrics.know_problems(ingest.OF_RECORD)
-    metrics.know_routes((route.path, route.method) for route in ROUTES)
+    metrics.know_routes((route.path, route.method) for route in served)
     app.add_middleware(Measured, metrics=metrics)
     handle_problems(app)
     return app
@@ -156,6 +167,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await snapshotter.stop()
         await shut_down(service.tasks, service.registry, service.settings.shutdown_seconds)
         await leases.stop()
+        await service.forwarder.close()
         await store.close()
 
 

@@ -13,6 +13,7 @@ from app.storage import Durability
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+SECRET_CHARACTERS = 16
 
 
 class WithoutKey(StrEnum):
@@ -31,6 +32,13 @@ class OpenBindRefused(ValueError):
             f"refusing to listen on {host!r} without keys: set ITAN_API_KEYS or ITAN_API_KEYS_FILE,"
             " or ITAN_ALLOW_OPEN=true"
         )
+
+
+class SecretNeeded(ValueError):
+    """Other workers are to send records here, but nothing tells them from strangers."""
+
+    def __init__(self) -> None:
+        super().__init__(f"ITAN_ADVERTISE_URL needs ITAN_WORKER_SECRET, of at least {SECRET_CHARACTERS} characters")
 
 
 class Settings(BaseSettings):
@@ -65,6 +73,17 @@ class Settings(BaseSettings):
         le=60,
         description="how long a request waits for another worker to hand its stream over; 0: it does not wait",
     )
+    advertise_url: str = Field(
+        "",
+        max_length=200,
+        pattern=r"^(https?://[^\s/?#@]+)?$",
+        description="address at which other workers reach this one, e.g. http://itan-2:8000, to send it records of"
+        " POST /ingest for streams that it holds; empty: streams move to the worker that gets their records",
+    )
+    worker_secret: SecretStr = Field(
+        SecretStr(""), description="secret of at least 16 characters by which workers know each other"
+    )
+    forward_seconds: Seconds = Field(30.0, description="how long another worker may take to answer records sent to it")
     api_keys: SecretStr = Field(
         SecretStr(""),
         description="comma-separated key[:scopes[:streams]], e.g. k1,k2:read+observe,k3:label:plant-*; empty: none",
@@ -207,6 +226,11 @@ class Settings(BaseSettings):
         """Raise OpenBindRefused if other machines could reach a service that needs no key."""
         if not (self.asks_for_keys or self.allow_open or is_loopback(self.host)):
             raise OpenBindRefused(self.host)
+
+    def refuse_unsigned(self) -> None:
+        """Raise SecretNeeded if the service would take records from whoever says that it is a worker."""
+        if self.advertise_url and len(self.worker_secret.get_secret_value()) < SECRET_CHARACTERS:
+            raise SecretNeeded
 
 
 def is_loopback(host: str) -> bool:

@@ -16,7 +16,7 @@ from app.api.routing import JSON, NDJSON, OF_STORE, TEXT, Answer, Operation, Rou
 from app.api.service import service_of
 from app.security import Scope
 from app.streams.batches.records import Record
-from app.streams.changes.ingest import Outcomes, ingest
+from app.streams.changes.ingest import Outcomes
 from app.streams.errors import refuse_beyond
 
 
@@ -36,7 +36,8 @@ async def post_ingest(request: Request) -> Response:
     by_stream = grouped(reading.records)
     refuse_beyond(service.settings.max_batch_streams, len(by_stream), "streams", "ITAN_MAX_BATCH_STREAMS")
     allowances = await admit_records(service, held, by_stream, len(body), outcomes)
-    await service.tasks.shielded(ingest(service.registry, by_stream, allowances, outcomes))
+    source = mapper.source if mapper else None
+    await service.tasks.shielded(service.forwarder.ingest(by_stream, allowances, outcomes, source))
     return await answered(service.metrics, outcomes, answering, retry=retry)
 
 
@@ -68,7 +69,8 @@ RECORDS: Final = {"type": "array", "items": ref("IngestRecord"), "minItems": 1, 
 OF_RECORD: Final = (
     *("forbidden", "rate_limited", "quota_exceeded", "unknown_stream"),
     *("invalid_body", "invalid_json", "invalid_stream_id", "invalid_samples", "invalid_ids", "invalid_timestamps"),
-    *("id_conflict", "too_many", "invalid_config", "stream_elsewhere", "stream_moved", "internal_error", *OF_STORE),
+    *("id_conflict", "too_many", "invalid_config", "stream_elsewhere", "stream_moved", "holder_unreachable"),
+    *("internal_error", *OF_STORE),
 )
 """Codes of the problems that a record may have."""
 ROUTES = [

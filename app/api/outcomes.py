@@ -23,8 +23,11 @@ from app.metrics import Metrics
 from app.streams.batches.answer import COLUMNS
 from app.streams.changes.ingest import Outcomes, Refusal
 from app.streams.errors import MOST_NAMED, Refused
+from app.workers.errors import RefusedByHolder
 
-PASSING: Final = {"rate_limited", "store_unavailable", "stream_elsewhere", "stream_moved", "stopping"}
+PASSING: Final = {
+    *("rate_limited", "store_unavailable", "stream_elsewhere", "stream_moved", "holder_unreachable", "stopping")
+}
 """Codes of problems that go by themselves: the record can be sent again."""
 OF_BATCH: Final = re.compile(r"(sample|id|timestamp)s(?:\[\d+\]|$)")
 """How a batch names the parts of a record."""
@@ -51,7 +54,9 @@ async def answered(metrics: Metrics, outcomes: Outcomes, answering: Answering, *
     """
     refusals = sorted(outcomes.refused, key=lambda refusal: refusal.place)
     problems = await documents(refusals)
-    count(metrics, refusals, problems)
+    for problem in problems:
+        metrics.refused_records[problem.code].inc()
+    note_failures(metrics, refusals, problems)
     metrics.ignored_values.inc(outcomes.ignored)
     failures = zip(refusals, problems, strict=True)
     failure = next((one.error for one, problem in failures if is_worth_repeating(problem, outcomes, retry=retry)), None)
@@ -98,12 +103,11 @@ def located(error: Refused, place: int) -> Refused:
     return type(error)(OF_BATCH.sub(rf"records[{place}].\1", error.field, count=1), error.value, error.limit)
 
 
-def count(metrics: Metrics, refusals: Sequence[Refusal], problems: Sequence[RefusedRecord]) -> None:
-    """Count the refused records, and each reason once in the metrics of the store and of limits; log what failed."""
+def note_failures(metrics: Metrics, refusals: Sequence[Refusal], problems: Sequence[RefusedRecord]) -> None:
+    """Count each reason once in the metrics of the store and of limits; log what failed in this worker."""
     counted = set[int]()
     for refusal, problem in zip(refusals, problems, strict=True):
-        metrics.refused_records[problem.code].inc()
-        if id(refusal.error) in counted:
+        if id(refusal.error) in counted or isinstance(refusal.error, RefusedByHolder):
             continue
         counted.add(id(refusal.error))
         count_problem(metrics, refusal.error)

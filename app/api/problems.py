@@ -54,6 +54,7 @@ from app.streams.errors import (
 )
 from app.streams.faults import FIELD_CHARACTERS, Fault, cut, scalar
 from app.streams.log.events import UnreadableEvent
+from app.workers.errors import HolderUnreachable, NotAWorker, RefusedByHolder
 from core import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
 
 TABLE: dict[type[Exception], tuple[int, str, str]] = {
@@ -65,6 +66,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     CrossSite: (403, "cross_site", "A page of another site may not do this"),
     CsrfTokenNeeded: (403, "csrf_token_needed", "A change made with the cookie needs its token"),
     Forbidden: (403, "forbidden", "The key does not allow this"),
+    NotAWorker: (403, "not_a_worker", "Only another worker may do this"),
     NotSilent: (409, "not_silent", "The stream has been written to in the meantime"),
     UnknownStream: (404, "unknown_stream", "There is no such stream"),
     StreamNotFound: (404, "unknown_stream", "There is no such stream"),
@@ -107,6 +109,11 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     Fenced: (503, "stream_moved", "Another writer has changed the stream; this request changed nothing"),
     LeaseHeld: (503, "stream_elsewhere", "Another worker serves the stream; this request changed nothing"),
     StreamAppeared: (503, "stream_moved", "Another writer has changed the stream; this request changed nothing"),
+    HolderUnreachable: (
+        503,
+        "holder_unreachable",
+        "The worker that holds the stream does not answer: try again, with ids so that nothing counts twice",
+    ),
     ReplayMismatch: (503, "replay_mismatch", "A replay of the stream's log gives other scores than the log holds"),
     StoreCorrupt: (500, "store_corrupt", "The stored data of the stream cannot be read"),
     InvalidState: (
@@ -159,7 +166,9 @@ def count_problem(metrics: Metrics, error: Exception) -> None:
 
 
 def problem_of(error: Exception) -> Problem:
-    """Describe an error as the table has it."""
+    """Describe an error as the table has it, or as another worker has described it."""
+    if isinstance(error, RefusedByHolder):
+        return msgspec.msgpack.decode(error.problem, type=Problem)
     status, code, title = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
     error = in_json(error)
     # what went wrong inside is for the log, not for strangers
@@ -236,7 +245,7 @@ def headers_of(status: int, error: Exception) -> dict[str, str]:
     if status not in (429, 503):
         return {}
     seconds = FULL_SECONDS if status == 429 else RETRY_AFTER_SECONDS
-    if isinstance(error, LeaseHeld | RateLimited | KeyFull):
+    if isinstance(error, LeaseHeld | RateLimited | KeyFull | HolderUnreachable):
         wait_seconds = error.kept_seconds if isinstance(error, LeaseHeld) else error.seconds
         seconds = max(RETRY_AFTER_SECONDS, math.ceil(wait_seconds))
     return {"Retry-After": str(seconds)}

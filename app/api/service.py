@@ -20,6 +20,8 @@ from app.streams.open.tasks import Tasks
 from app.streams.views.band import Bands
 from app.streams.views.catalog import Catalog
 from app.streams.views.grids import GridCache
+from app.workers.forwarder import Forwarder
+from app.workers.signatures import Signatures
 
 
 @dataclass(slots=True)
@@ -35,6 +37,8 @@ class Service:
     store_probe: StoreProbe
     registry: Registry
     catalog: Catalog
+    forwarder: Forwarder
+    signatures: Signatures
     sources: Sources
     rules: Rules
     sender: Sender

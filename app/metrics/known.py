@@ -30,4 +30,5 @@ CONNECTION_CLOSINGS: Final = (
     "bodies",
     "files",
 )
+FORWARDED: Final = ("answered", "failed")
 LEASE_CHANGES: Final = ("acquired", "released", "lost", "refused", "handed_over")

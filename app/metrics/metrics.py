@@ -12,6 +12,7 @@ from app.metrics.known import (
     CLOSINGS,
     CONNECTION_CLOSINGS,
     DELETIONS,
+    FORWARDED,
     INCIDENT_EVENTS,
     LABEL_OUTCOMES,
     LEASE_CHANGES,
@@ -80,6 +81,8 @@ class Metrics:
         self.refused_records: dict[str, Counter] = {}
         text = "values left out because their streams have no such feature, and records with nothing to join"
         self.ignored_values = self._counter("ignored_values", text)
+        text = "records of POST /ingest sent to the workers that hold their streams: answered, or failed"
+        self.forwarded_records = self._by("forwarded_records", text, "outcome", FORWARDED)
         self.flags = self._counter("flags", "samples found anomalous when they were observed")
         text = "flags to expect by the configs of the streams: of normal samples, and of anomalies if all are found"
         self.expected_flags = self._by("expected_flags", text, "truth", TRUTHS)

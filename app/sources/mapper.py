@@ -32,9 +32,7 @@ class Mapper:
         self.source = source
         self._keys = Keys(source.features, source.ignore)
         self._stream, self._id, self._feature = map(Template, (source.stream, source.id, source.feature))
-        self._rules = Rules(
-            source.missing == "null", "features" in source.config, lambda names: config_of(source, names)
-        )
+        self._rules = rules_of(source)
 
     def record(self, place: int, tree: dict[str, Any]) -> Record | None:
         """Make a sample of a record, or part of one if the source joins; None if there is nothing in it to join.
@@ -118,6 +116,11 @@ class Mapper:
 def lacking(field: str, missing: MissingKey, leaves: Leaves) -> InvalidRecord:
     """Say which key a record lacks for a template."""
     return InvalidRecord(f"{field}.{missing.path}", leaves.get(missing.path), "given")
+
+
+def rules_of(source: Source) -> Rules:
+    """Say how samples of a source fit their streams."""
+    return Rules(source.missing == "null", "features" in source.config, lambda names: config_of(source, names))
 
 
 def is_number(value: Any) -> bool:

@@ -128,6 +128,14 @@ def add_requests(dashboard: Dashboard) -> None:
             stacked=True,
         ),
         chart(
+            "Records sent to other workers",
+            "Records a second of /ingest whose streams other workers hold. failed: such a worker does not answer, and "
+            "its log or its network says why.",
+            "cps",
+            (rate("itan_forwarded_records_total", "outcome"), "{{outcome}}"),
+            stacked=True,
+        ),
+        chart(
             "Values left out of /ingest",
             "Values a second of records whose streams have no such feature: an agent sends more than it did.",
             "cps",

@@ -2,7 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from app.main import create_app
-from app.settings import OpenBindRefused, Settings, is_loopback
+from app.settings import OpenBindRefused, SecretNeeded, Settings, is_loopback
 
 
 def test_every_setting_says_in_one_line_what_it_is_for():
@@ -41,6 +41,21 @@ def test_secrets_stay_out_of_repr_and_errors():
     with pytest.raises(ValidationError) as refused:
         Settings(api_keys=["sesame"], port="sesame")
     assert "sesame" not in str(refused.value)
+
+
+@pytest.mark.parametrize("secret", ["", "fifteen letters"])
+def test_no_worker_takes_records_without_a_secret(secret):
+    with pytest.raises(SecretNeeded, match="at least 16 characters"):
+        create_app(Settings(store="memory://", advertise_url="http://itan-2:8000", worker_secret=secret))
+    settings = Settings(store="memory://", advertise_url="http://itan-2:8000", worker_secret="sixteen letters.")
+    create_app(settings)
+    assert "sixteen" not in repr(settings)
+
+
+@pytest.mark.parametrize("address", ["itan-2:8000", "ftp://itan-2", "http://itan-2/path", "http://a b", "http://"])
+def test_the_address_of_a_worker_has_a_scheme_and_a_host_alone(address):
+    with pytest.raises(ValidationError, match="advertise_url"):
+        Settings(advertise_url=address)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "localhost"])

@@ -8,12 +8,15 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
-DEFAULTED = re.compile(r"\$\{\w+:-([^}]*)\}")
+DEFAULTED = re.compile(r"\$\{\w+:-([^{}]*)\}")
 
 
 def read_services() -> dict[str, Any]:
     """Give the services; variables have their defaults, as where nothing is set."""
-    services: dict[str, Any] = YAML(typ="safe").load(DEFAULTED.sub(r"\1", COMPOSE.read_text()))["services"]
+    text, count = COMPOSE.read_text(), 1
+    while count:  # from the inside out: a default may have another one in it
+        text, count = DEFAULTED.subn(r"\1", text)
+    services: dict[str, Any] = YAML(typ="safe").load(text)["services"]
     return services
 
 

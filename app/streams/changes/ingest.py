@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from app.streams.allowance import Allowance
@@ -42,11 +42,26 @@ class Outcomes:
         """Note that records were refused for one reason."""
         self.refused += [Refusal(place, error, record) for record in records for place in record.places]
 
+    def take_back(self, is_meant: Callable[[Refusal], bool]) -> list[Refusal]:
+        """Give the refusals that are meant, and note that they are none: their records have another try."""
+        found = [refusal for refusal in self.refused if is_meant(refusal)]
+        if found:
+            self.refused = [refusal for refusal in self.refused if not is_meant(refusal)]
+        return found
+
 
 async def ingest(
-    registry: Registry, by_stream: Mapping[str, Sequence[Record]], allowances: Mapping[str, Allowance], to: Outcomes
+    registry: Registry,
+    by_stream: Mapping[str, Sequence[Record]],
+    allowances: Mapping[str, Allowance],
+    to: Outcomes,
+    *,
+    asks: bool = True,
 ) -> None:
-    """Observe the records of the streams that are allowed, side by side: their appends share the calls to the store."""
+    """Observe the records of the streams that are allowed, side by side: their appends share the calls to the store.
+
+    Ask other workers to hand over their streams, or refuse the records of these with LeaseHeld.
+    """
     free = asyncio.Semaphore(STREAMS_AT_ONCE)
     async with asyncio.TaskGroup() as group:
         for number, (stream, allowance) in enumerate(allowances.items()):
@@ -54,17 +69,19 @@ async def ingest(
                 # let other requests run
                 await asyncio.sleep(0)
             await free.acquire()
-            task = group.create_task(ingest_stream(registry, stream, by_stream[stream], allowance, to))
+            task = group.create_task(ingest_stream(registry, stream, by_stream[stream], allowance, to, asks=asks))
             task.add_done_callback(lambda _: free.release())
 
 
 async def ingest_stream(
-    registry: Registry, stream: str, records: Sequence[Record], allowance: Allowance, to: Outcomes
+    registry: Registry, stream: str, records: Sequence[Record], allowance: Allowance, to: Outcomes, *, asks: bool = True
 ) -> None:
     """Observe the records of a stream in order; after a failure the rest fails too, so the order stays."""
     left = deque(runs(records))
     try:
         async with registry.changing(stream) as session:
+            if not asks:
+                await session.take_free()
             while left:
                 await observe_next(session, left, allowance, to)
                 # a store in memory never waits

@@ -4,9 +4,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from os import getpid
-from secrets import token_hex
-from socket import gethostname
 
 from app.metrics import Metrics
 from app.storage import LeaseHeld, Store, StoreError
@@ -67,11 +64,20 @@ class Leases:
         """Make this worker the writer of a stream; wait for the holder to hand it over. Raises LeaseHeld."""
         if self.holds(stream):
             return
-        if pause := self._hold_times.pause_seconds(stream):
-            await self._clock.sleep(pause)
+        await self._let_asker_go_first(stream)
         deadline = self._asking_since(stream) + self._handover_seconds
         while not await self._try_acquire(stream, deadline):
             await self._clock.sleep(RETRY_SECONDS)
+
+    async def take_free(self, stream: str) -> None:
+        """Make this worker the writer of a stream unless another one is. Raises LeaseHeld, and asks for nothing."""
+        if not self.holds(stream):
+            await self._let_asker_go_first(stream)
+            await self._take(stream)
+
+    async def _let_asker_go_first(self, stream: str) -> None:
+        if pause := self._hold_times.pause_seconds(stream):
+            await self._clock.sleep(pause)
 
     def _asking_since(self, stream: str) -> float:
         """Give the time of the first request for a stream: many requests wait no longer than one."""
@@ -82,9 +88,8 @@ class Leases:
 
     async def _try_acquire(self, stream: str, deadline: float) -> bool:
         """Try once; False if the holder was asked and may hand over before the deadline."""
-        seconds = self._hold_times.next_seconds(stream)
         try:
-            token = await self._store.acquire(stream, self.owner, self._seconds, seconds)
+            await self._take(stream)
         except LeaseHeld as held:
             left = deadline - self._clock.monotonic()
             if held.kept_seconds <= max(left, 0):
@@ -93,11 +98,15 @@ class Leases:
                 self._changes["refused"].inc()
                 raise
             return False
+        return True
+
+    async def _take(self, stream: str) -> None:
+        seconds = self._hold_times.next_seconds(stream)
+        token = await self._store.acquire(stream, self.owner, self._seconds, seconds)
         self._tokens[stream] = token
         self._hold_times.begin(stream, seconds)
         self._asked_at.pop(stream, None)
         self._changes["acquired"].inc()
-        return True
 
     def drop(self, stream: str) -> None:
         """Forget a token, so that the next write gets a new one and writes under way with the old one are refused."""
@@ -193,8 +202,3 @@ class Leases:
                 await asyncio.gather(*self._tasks, *self._handovers.values(), return_exceptions=True)
                 self._release_soon(tokens)
                 await self.finish()
-
-
-def unique_name() -> str:
-    """Name this process as no other."""
-    return f"{gethostname()}:{getpid()}:{token_hex(4)}"

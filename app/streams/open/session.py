@@ -117,6 +117,12 @@ class Session:
             self.backoff.check()
         return await self.state()
 
+    async def take_free(self) -> None:
+        """Take the lease of a stream that no other worker holds. Raises LeaseHeld; its holder is asked for nothing."""
+        if not self._is_current:
+            self.backoff.check()
+            await self.leases.take_free(self.stream)
+
     async def readable(self) -> StreamState:
         """Give a state to read from; while the store is down, the one in memory."""
         # a store that hangs takes seconds to fail: one read now and then finds out, no other waits for it

@@ -8,7 +8,8 @@ from app.settings import Settings
 from app.storage import Store
 from app.streams.open.clock import Clock
 from app.streams.open.health import StreamHealth
-from app.streams.open.leases import Leases, unique_name
+from app.streams.open.leases import Leases
+from app.streams.open.owners import owner_of, unique_name
 from app.streams.open.subscriptions import Subscriptions
 
 
@@ -27,6 +28,6 @@ class Worker:
     @classmethod
     def of(cls, store: Store, settings: Settings, clock: Clock, metrics: Metrics) -> Self:
         """Make a worker that has no stream yet."""
-        owner = settings.worker or unique_name()
+        owner = owner_of(settings.worker or unique_name(), settings.advertise_url)
         leases = Leases(store, owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
         return cls(store, settings, clock, metrics, leases, StreamHealth(), Subscriptions(settings.max_watchers))
