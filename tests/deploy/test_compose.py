@@ -56,7 +56,9 @@ def test_by_default_one_worker_runs_and_three_behind_the_proxy_where_asked_for()
 def test_workers_differ_by_name_and_address_alone() -> None:
     environments = [environment(SERVICES[worker]) for worker in WORKERS]
     assert [environ.pop("ITAN_WORKER") for environ in environments] == list(WORKERS)
-    assert [environ.pop("ITAN_ADVERTISE_URL") for environ in environments] == [f"http://{name}:8000" for name in WORKERS]
+    assert [environ.pop("ITAN_ADVERTISE_URL") for environ in environments] == [
+        f"http://{name}:8000" for name in WORKERS
+    ]
     assert environments == [environments[0]] * len(WORKERS)
 
 
