@@ -78,7 +78,7 @@ def test_every_code_is_listed_with_its_status() -> None:
                 assert PROBLEMS[code][0] == int(status)
                 listed.add(code)
     # a client that has gone reads no answer
-    assert PROBLEMS.keys() - listed == {"client_disconnected", *WITHOUT_ROUTE}
+    assert PROBLEMS.keys() - listed == {"client_disconnected", "not_a_worker", *WITHOUT_ROUTE}
 
 
 def test_nothing_in_it_is_of_an_older_openapi() -> None:
