@@ -14,10 +14,13 @@ from app.storage.errors import (
 )
 from app.storage.incidents import (
     INCIDENTS_KEPT,
+    MARKS_KEPT,
+    NEW,
     NO_INCIDENTS,
     IncidentChange,
     IncidentKey,
     IncidentRow,
+    Mark,
 )
 from app.storage.interface import NO_LABELS, DocumentKind, Durability, Remains, Silence, Store, StreamSize
 from app.storage.log import BASE_SAMPLES, MAX_SEQ, START, Entry, Position, Snapshot
@@ -28,7 +31,9 @@ from app.storage.usage import Usage
 __all__ = [
     "BASE_SAMPLES",
     "INCIDENTS_KEPT",
+    "MARKS_KEPT",
     "MAX_SEQ",
+    "NEW",
     "NO_BOUNDS",
     "NO_INCIDENTS",
     "NO_LABELS",
@@ -43,6 +48,7 @@ __all__ = [
     "IncidentKey",
     "IncidentRow",
     "LeaseHeld",
+    "Mark",
     "Position",
     "Remains",
     "Silence",

@@ -8,7 +8,9 @@ from app.storage.log import MAX_SEQ, Position
 INCIDENTS_KEPT: Final = 500
 """How many incidents of a stream the index keeps: the newest ones."""
 MARKS_KEPT: Final = 100_000
-"""How many marks the whole store keeps, of either sort: the newest ones."""
+"""How many places the store lists, and how many marks of new changes it keeps: the newest ones."""
+NEW: Final = ""
+"""The lane of changes that nobody has taken yet."""
 
 
 class IncidentRow(NamedTuple):
@@ -62,6 +64,27 @@ class IncidentChange(NamedTuple):
         """Read what `str` wrote."""
         marked, stream, seq, position = text.split(b" ")
         return cls(int(marked), stream.decode(), int(seq), Position.parse(position))
+
+
+class Mark(NamedTuple):
+    """The mark of a change in a lane, where it waits until somebody has done with it; lanes begin with a letter."""
+
+    lane: str
+    change: IncidentChange
+
+    def __str__(self) -> str:
+        return f"{self.lane}|{self.change}" if self.lane else str(self.change)
+
+
+def lane_bounds(lane: str, after: IncidentChange | None = None) -> tuple[str, str]:
+    """Give two texts between which the marks of a lane lie, those after a change."""
+    beginning, end = (f"{lane}|", f"{lane}}}") if lane else ("", ":")
+    return beginning if after is None else str(Mark(lane, after)), end
+
+
+def parse_mark(text: bytes) -> IncidentChange:
+    """Read the change in a mark."""
+    return IncidentChange.parse(text.rpartition(b"|")[2])
 
 
 def check_incidents(rows: Sequence[IncidentRow]) -> None:

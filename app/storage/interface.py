@@ -8,7 +8,7 @@ from typing import Protocol
 from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
-from app.storage.incidents import NO_INCIDENTS, IncidentChange, IncidentKey, IncidentRow
+from app.storage.incidents import NEW, NO_INCIDENTS, IncidentChange, IncidentKey, IncidentRow, Mark
 from app.storage.log import Entry, Position, Snapshot
 from app.storage.usage import Usage
 from app.storage.write_refusals import WriteRefusals
@@ -190,11 +190,16 @@ class Store(Protocol):
     async def newest_incidents(self, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
         """List incidents of all streams, the newest first, from before a place on; some may be gone from the index."""
 
-    async def changed_incidents(self, limit: int) -> list[IncidentChange]:
-        """Read the oldest marks of changed incidents."""
+    async def changed_incidents(
+        self, limit: int, lane: str = NEW, after: IncidentChange | None = None
+    ) -> list[IncidentChange]:
+        """Read the oldest marks of changed incidents in a lane; a later change of an incident has a mark of its own."""
 
-    async def forget_changes(self, changes: Sequence[IncidentChange]) -> None:
-        """Remove marks; a later change of the same incident has a mark of its own."""
+    async def count_changes(self, lane: str = NEW) -> int:
+        """Count the marks of a lane."""
+
+    async def move_changes(self, gone: Sequence[Mark], come: Sequence[Mark] = ()) -> None:
+        """Remove marks, and put others into lanes. If it stops in between, those that come are there first."""
 
     async def delete(self, stream: str, token: int = 0) -> bool:
         """Delete a stream, even a damaged one, and its lease; False if there was none."""

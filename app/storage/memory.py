@@ -14,10 +14,12 @@ from app.storage.errors import Fenced, LeaseHeld, StaleWriter, StreamNotFound, T
 from app.storage.incidents import (
     INCIDENTS_KEPT,
     MARKS_KEPT,
+    NEW,
     NO_INCIDENTS,
     IncidentChange,
     IncidentKey,
     IncidentRow,
+    Mark,
     check_incidents,
 )
 from app.storage.interface import NO_LABELS, DocumentKind, Remains, Silence, StreamSize
@@ -104,7 +106,7 @@ class MemoryStore:
         self.leases: dict[str, StoredLease] = {}
         self._wanted: dict[str, set[str]] = {}
         self._documents: defaultdict[DocumentKind, dict[str, bytes]] = defaultdict(dict)
-        self._changes: dict[IncidentChange, None] = {}
+        self._lanes: defaultdict[str, set[IncidentChange]] = defaultdict(set)
         self._tokens = count(1)
 
     async def open(self) -> None:
@@ -215,9 +217,10 @@ class MemoryStore:
     def _mark(self, stream: str, position: Position, rows: Sequence[IncidentRow]) -> None:
         """Mark incidents as changed."""
         now = round(time() * 1000)
-        self._changes.update((IncidentChange(now, stream, row.seq, position), None) for row in rows if row.is_news)
-        while len(self._changes) > MARKS_KEPT:
-            del self._changes[min(self._changes)]
+        changes = self._lanes[NEW]
+        changes.update(IncidentChange(now, stream, row.seq, position) for row in rows if row.is_news)
+        while len(changes) > MARKS_KEPT:
+            changes.remove(min(changes))
 
     async def save_snapshot(
         self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
@@ -309,14 +312,22 @@ class MemoryStore:
         )
         return sorted((key for key in keys if before is None or key < before), reverse=True)[:limit]
 
-    async def changed_incidents(self, limit: int) -> list[IncidentChange]:
-        """Read the oldest marks."""
-        return sorted(self._changes)[:limit]
+    async def changed_incidents(
+        self, limit: int, lane: str = NEW, after: IncidentChange | None = None
+    ) -> list[IncidentChange]:
+        """Read the oldest marks of a lane."""
+        return sorted(change for change in self._lanes[lane] if after is None or change > after)[:limit]
 
-    async def forget_changes(self, changes: Sequence[IncidentChange]) -> None:
-        """Remove marks."""
-        for change in changes:
-            self._changes.pop(change, None)
+    async def count_changes(self, lane: str = NEW) -> int:
+        """Count the marks of a lane."""
+        return len(self._lanes[lane])
+
+    async def move_changes(self, gone: Sequence[Mark], come: Sequence[Mark] = ()) -> None:
+        """Move marks."""
+        for lane, change in come:
+            self._lanes[lane].add(change)
+        for lane, change in gone:
+            self._lanes[lane].discard(change)
 
     async def delete(self, stream: str, token: int = 0) -> bool:
         """Delete a stream."""

@@ -7,10 +7,12 @@ import pytest
 
 from app.storage import (
     INCIDENTS_KEPT,
+    NEW,
     Fenced,
     IncidentChange,
     IncidentKey,
     IncidentRow,
+    Mark,
     Position,
     Snapshot,
     StaleWriter,
@@ -127,11 +129,30 @@ async def test_a_change_is_marked_until_it_is_forgotten(store):
     read = await store.changed_incidents(100)
     assert await store.changed_incidents(1) == read[:1]
     await append(store, "s", 3, row(1, is_news=True))
-    await store.forget_changes(read)
-    await store.forget_changes([*read, IncidentChange(5, "none", 1, FIRST)])
+    await store.move_changes([Mark(NEW, change) for change in read])
+    await store.move_changes([Mark(NEW, change) for change in [*read, IncidentChange(5, "none", 1, FIRST)]])
     assert await marks(store) == [("s", 1, Position(3, 0))]
     await store.delete("s")
     assert await marks(store) == [("s", 1, Position(3, 0))]
+
+
+async def test_marks_wait_in_lanes(store):
+    await fill(store, "s")
+    await append(store, "s", 1, row(1, is_news=True))
+    (new,) = await store.changed_incidents(9)
+    others = [IncidentChange(time, "s", 1, FIRST) for time in range(3)]
+    come = [Mark("a:x", new), Mark("a:y", new), *(Mark("a:x", other) for other in others)]
+    for _ in range(2):  # the answer to the first was lost
+        await store.move_changes([Mark(NEW, new)], come)
+    assert await store.changed_incidents(9) == []
+    assert await store.changed_incidents(9, "a:x") == [*others, new]
+    assert await store.changed_incidents(2, "a:x", others[0]) == others[1:]
+    assert [await store.count_changes(lane) for lane in (NEW, "a:x", "a:y", "a:", "a:xy")] == [0, 4, 1, 0, 0]
+    await append(store, "s", 2, row(2, is_news=True))
+    assert (await store.count_changes(), await store.count_changes("a:x")) == (1, 4)
+    await store.move_changes([Mark("a:x", new), Mark("a:x", others[1])])
+    assert await store.changed_incidents(9, "a:x") == [others[0], others[2]]
+    assert await store.changed_incidents(9, "a:y") == [new]
 
 
 async def test_an_event_is_never_without_its_mark(store):

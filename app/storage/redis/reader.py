@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.storage.errors import StoreCorrupt
-from app.storage.incidents import IncidentChange, IncidentKey, IncidentRow
+from app.storage.incidents import NEW, IncidentChange, IncidentKey, IncidentRow, lane_bounds, parse_mark
 from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import START, Entry, Position, Snapshot
 from app.storage.pages import PAGE_BYTES, is_full, possible_seqs
@@ -83,10 +83,18 @@ class RedisReader:
         page = await self._calls.send("ZREVRANGEBYLEX", INCIDENTS, most, "-", "LIMIT", 0, limit)
         return [IncidentKey.parse(place) for place in page]
 
-    async def changed_incidents(self, limit: int) -> list[IncidentChange]:
-        """Read the oldest marks."""
-        page = await self._calls.send("ZRANGEBYLEX", CHANGES, "-", "+", "LIMIT", 0, limit)
-        return [IncidentChange.parse(mark) for mark in page]
+    async def changed_incidents(
+        self, limit: int, lane: str = NEW, after: IncidentChange | None = None
+    ) -> list[IncidentChange]:
+        """Read the oldest marks of a lane."""
+        least, most = lane_bounds(lane, after)
+        page = await self._calls.send("ZRANGEBYLEX", CHANGES, f"({least}", f"({most}", "LIMIT", 0, limit)
+        return [parse_mark(mark) for mark in page]
+
+    async def count_changes(self, lane: str = NEW) -> int:
+        """Count the marks of a lane."""
+        least, most = lane_bounds(lane)
+        return int(await self._calls.send("ZLEXCOUNT", CHANGES, f"({least}", f"({most}"))
 
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order, without those whose creation or deletion was interrupted."""

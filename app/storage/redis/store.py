@@ -13,11 +13,14 @@ from app.storage.errors import Fenced, LeaseHeld, TooManyStreams
 from app.storage.incidents import (
     INCIDENTS_KEPT,
     MARKS_KEPT,
+    NEW,
     NO_INCIDENTS,
     IncidentChange,
     IncidentKey,
     IncidentRow,
+    Mark,
     check_incidents,
+    lane_bounds,
 )
 from app.storage.interface import NO_LABELS, DocumentKind, Durability
 from app.storage.log import (
@@ -193,9 +196,11 @@ class RedisStore(RedisReader):
         reply = await self._calls.change("incidents", stream, token, INCIDENTS_KEPT, *_incident_fields(rows))
         accept(reply, stream, START, token)
 
-    async def forget_changes(self, changes: Sequence[IncidentChange]) -> None:
-        """Remove marks."""
-        for part in parts(map(str, changes), MARKS_AT_ONCE):
+    async def move_changes(self, gone: Sequence[Mark], come: Sequence[Mark] = ()) -> None:
+        """Move marks: what comes is kept before anything goes."""
+        for part in parts(map(str, come), MARKS_AT_ONCE):
+            await self._calls.keep("ZADD", CHANGES, *chain.from_iterable((0, mark) for mark in part))
+        for part in parts(map(str, gone), MARKS_AT_ONCE):
             await self._calls.keep("ZREM", CHANGES, *part)
 
     @records_refusals
@@ -235,20 +240,22 @@ class RedisStore(RedisReader):
     async def _list_incidents(self, stream: str, rows: Sequence[IncidentRow]) -> None:
         """List the places of incidents among those of all streams."""
         if rows:
-            await self._add_to(INCIDENTS, [str(IncidentKey(row.opened, stream, row.seq)) for row in rows])
+            places = [str(IncidentKey(row.opened, stream, row.seq)) for row in rows]
+            await self._add_to(INCIDENTS, places, *lane_bounds(NEW))
 
     async def _mark_changes(self, stream: str, position: Position, rows: Sequence[IncidentRow]) -> None:
         """Mark those incidents that the event at a position is about to change."""
         now = round(time() * 1000)
         news = [str(IncidentChange(now, stream, row.seq, position)) for row in rows if row.is_news]
         if news:
-            await self._add_to(CHANGES, news)
+            await self._add_to(CHANGES, news, *lane_bounds(NEW))
 
-    async def _add_to(self, key: str, members: Sequence[str]) -> None:
-        """Add to a sorted set, which keeps its newest members only."""
+    async def _add_to(self, key: str, members: Sequence[str], least: str, most: str) -> None:
+        """Add to the first range of a sorted set, which keeps its newest members only."""
         await self._calls.keep("ZADD", key, *chain.from_iterable((0, member) for member in members))
-        if await self._calls.send("ZCARD", key) > MARKS_KEPT:
-            await self._calls.send("ZREMRANGEBYRANK", key, 0, -MARKS_KEPT - 1)
+        excess = await self._calls.send("ZLEXCOUNT", key, f"({least}", f"({most}") - MARKS_KEPT
+        if excess > 0:
+            await self._calls.send("ZREMRANGEBYRANK", key, 0, excess - 1)
 
     async def _list(self, stream: str, bounds: Sequence[Bound] = NO_BOUNDS) -> None:
         """List a stream, and check its bounds in the same step, so that many at once cannot pass them."""

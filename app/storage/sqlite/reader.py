@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from app.storage.errors import StoreUnavailable
-from app.storage.incidents import IncidentChange, IncidentKey, IncidentRow
+from app.storage.incidents import NEW, IncidentChange, IncidentKey, IncidentRow
 from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot
 from app.storage.pages import is_full, possible_seqs
@@ -85,9 +85,15 @@ class SqliteReader:
         """List incidents of all streams."""
         return await self._read(partial(reads.newest_incidents, before=before, limit=limit))
 
-    async def changed_incidents(self, limit: int) -> list[IncidentChange]:
-        """Read the oldest marks."""
-        return await self._read(partial(reads.changed_incidents, limit=limit))
+    async def changed_incidents(
+        self, limit: int, lane: str = NEW, after: IncidentChange | None = None
+    ) -> list[IncidentChange]:
+        """Read the oldest marks of a lane."""
+        return await self._read(partial(reads.changed_incidents, limit=limit, lane=lane, after=after))
+
+    async def count_changes(self, lane: str = NEW) -> int:
+        """Count the marks of a lane."""
+        return await self._read(partial(reads.count_changes, lane=lane))
 
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from time import time
 
 from app.storage.errors import StoreCorrupt, StreamNotFound
-from app.storage.incidents import IncidentChange, IncidentKey, IncidentRow
+from app.storage.incidents import IncidentChange, IncidentKey, IncidentRow, lane_bounds, parse_mark
 from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot, find_gap
 from app.storage.pages import collect_batches
@@ -96,10 +96,19 @@ def newest_incidents(connection: sqlite3.Connection, before: IncidentKey | None,
     return [IncidentKey(*row) for row in rows]
 
 
-def changed_incidents(connection: sqlite3.Connection, limit: int) -> list[IncidentChange]:
-    """Read the oldest marks."""
-    marks = connection.execute("SELECT mark FROM incident_changes ORDER BY mark LIMIT ?", (limit,))
-    return [IncidentChange.parse(mark.encode()) for (mark,) in marks]
+def changed_incidents(
+    connection: sqlite3.Connection, limit: int, lane: str, after: IncidentChange | None
+) -> list[IncidentChange]:
+    """Read the oldest marks of a lane."""
+    select = "SELECT mark FROM incident_changes WHERE mark > ? AND mark < ? ORDER BY mark LIMIT ?"
+    return [parse_mark(mark.encode()) for (mark,) in connection.execute(select, (*lane_bounds(lane, after), limit))]
+
+
+def count_changes(connection: sqlite3.Connection, lane: str) -> int:
+    """Count the marks of a lane."""
+    count = "SELECT count(*) FROM incident_changes WHERE mark > ? AND mark < ?"
+    found: int = connection.execute(count, lane_bounds(lane)).fetchone()[0]
+    return found
 
 
 def streams(connection: sqlite3.Connection, after: str, limit: int) -> list[str]:

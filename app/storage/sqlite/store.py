@@ -14,7 +14,7 @@ from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Cause, StoreCorrupt, StoreError, StoreUnavailable
-from app.storage.incidents import NO_INCIDENTS, IncidentChange, IncidentRow, check_incidents
+from app.storage.incidents import NO_INCIDENTS, IncidentRow, Mark, check_incidents
 from app.storage.interface import NO_LABELS, DocumentKind, Durability
 from app.storage.log import Entry, Position, Snapshot, check_append, check_position, check_replace, last_trimmable
 from app.storage.sqlite import wal, writes
@@ -166,9 +166,9 @@ class SqliteStore(SqliteReader):
         check_incidents(rows)
         await self.writer.run(partial(writes.put_incidents, stream=stream, rows=rows))
 
-    async def forget_changes(self, changes: Sequence[IncidentChange]) -> None:
-        """Remove marks."""
-        await self.writer.run(partial(writes.forget_changes, changes=changes))
+    async def move_changes(self, gone: Sequence[Mark], come: Sequence[Mark] = ()) -> None:
+        """Move marks."""
+        await self.writer.run(partial(writes.move_changes, gone=gone, come=come))
 
     @records_refusals
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:

@@ -8,7 +8,16 @@ import msgspec
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import StaleWriter, TooManyStreams
-from app.storage.incidents import INCIDENTS_KEPT, MARKS_KEPT, NO_INCIDENTS, IncidentChange, IncidentRow
+from app.storage.incidents import (
+    INCIDENTS_KEPT,
+    MARKS_KEPT,
+    NEW,
+    NO_INCIDENTS,
+    IncidentChange,
+    IncidentRow,
+    Mark,
+    lane_bounds,
+)
 from app.storage.interface import DocumentKind
 from app.storage.log import START, Entry, Position, Snapshot, base_is_due
 from app.storage.sqlite.rows import ENTRY_COLUMNS, as_entry, find_stream, read_snapshot, snapshot_position
@@ -197,13 +206,15 @@ def _mark_changes(connection: sqlite3.Connection, stream: str, position: Positio
     marks = [(str(IncidentChange(now, stream, row.seq, position)),) for row in rows if row.is_news]
     if marks:
         connection.executemany("INSERT OR IGNORE INTO incident_changes VALUES (?)", marks)
-        oldest = "SELECT mark FROM incident_changes ORDER BY mark DESC LIMIT 1 OFFSET ?"
-        connection.execute(f"DELETE FROM incident_changes WHERE mark <= ({oldest})", (MARKS_KEPT,))  # noqa: S608
+        oldest = "SELECT mark FROM incident_changes WHERE mark < ? ORDER BY mark DESC LIMIT 1 OFFSET ?"
+        given = (lane_bounds(NEW)[1], MARKS_KEPT)
+        connection.execute(f"DELETE FROM incident_changes WHERE mark <= ({oldest})", given)  # noqa: S608
 
 
-def forget_changes(connection: sqlite3.Connection, changes: Sequence[IncidentChange]) -> None:
-    """Remove marks."""
-    connection.executemany("DELETE FROM incident_changes WHERE mark = ?", ((str(change),) for change in changes))
+def move_changes(connection: sqlite3.Connection, gone: Sequence[Mark], come: Sequence[Mark]) -> None:
+    """Move marks."""
+    connection.executemany("INSERT OR IGNORE INTO incident_changes VALUES (?)", ((str(mark),) for mark in come))
+    connection.executemany("DELETE FROM incident_changes WHERE mark = ?", ((str(mark),) for mark in gone))
 
 
 def replace(connection: sqlite3.Connection, stream: str, after: Position, snapshot: Snapshot) -> None:
