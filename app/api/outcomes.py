@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import islice
 from operator import itemgetter
@@ -47,7 +47,13 @@ class Answering(StrEnum):
     COUNTS = "counts"
 
 
-async def answered(metrics: Metrics, outcomes: Outcomes, answering: Answering, *, retry: bool) -> Response:
+Own = Callable[[list[RefusedRecord]], Response]
+"""Answers in the own form of a protocol, given what was refused."""
+
+
+async def answered(
+    metrics: Metrics, outcomes: Outcomes, answering: Answering, *, retry: bool, own: Own | None = None
+) -> Response:
     """Answer with what became of each record; with a problem if none was taken or, with retry, if some must come again.
 
     Senders that read only the status repeat everything after a 429 or a 5xx, and nothing after a 422.
@@ -63,7 +69,7 @@ async def answered(metrics: Metrics, outcomes: Outcomes, answering: Answering, *
     if failure is None and problems and not outcomes.taken:
         failure = NothingTaken(len(problems))
     if failure is None:
-        return answer(summary(outcomes, problems, answering))
+        return own(problems) if own else answer(summary(outcomes, problems, answering))
     document = problem_of(failure)
     return respond(listing(document, problems, answering), headers_of(document.status, failure))
 

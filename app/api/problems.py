@@ -23,7 +23,7 @@ from app.notices.catalog import UnknownRule
 from app.notices.rule import InvalidRule
 from app.security import BeyondRate, CrossSite, CsrfTokenNeeded, Forbidden, KeyFull, RateLimited, Unauthenticated
 from app.sources.catalog import UnknownSource
-from app.sources.errors import InvalidRecord
+from app.sources.errors import InvalidMessage, InvalidRecord
 from app.sources.source import InvalidSource
 from app.streams.errors import (
     Fenced,
@@ -61,6 +61,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidHttp: (400, "invalid_http", "The request is not valid HTTP"),
     InvalidQuery: (400, "invalid_query", "A query parameter is not valid"),
     InvalidStreamId: (400, "invalid_stream_id", "The stream id is not valid"),
+    InvalidMessage: (400, "invalid_message", "The body is no message of the source's format"),
     InvalidJson: (400, "invalid_json", "The body is not valid JSON"),
     Unauthenticated: (401, "unauthenticated", "A valid key is needed"),
     CrossSite: (403, "cross_site", "A page of another site may not do this"),

@@ -19,6 +19,7 @@ from app.streams.errors import Stopping
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 TEXT = "text/plain"
+PROTOBUF = "application/x-protobuf"
 BYTES = "application/octet-stream"
 PROBLEM = "application/problem+json"
 FILE = {BYTES: {"type": "string", "format": "binary"}}

@@ -38,6 +38,16 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "id": "{timestamp}",
         "join_seconds": 0,
     },
+    # OTLP/HTTP; some SDKs take the time of each metric anew
+    "otlp": {
+        "format": "otlp",
+        "stream": "{resource.service.name}{attributes.*}",
+        "features": ["metrics.*"],
+        "timestamp": "time_unix_nano",
+        "timestamp_unit": "ns",
+        "id": "{time_unix_nano}",
+        "join_seconds": 1,
+    },
     # the output http with format json or json_lines
     "fluent-bit": {
         "stream": "{host}:{name}",

@@ -47,6 +47,7 @@ OF_NO_STREAM = {
     ("GET", "/streams"): Scope.READ,
     ("POST", "/streams/estimate"): Scope.READ,
     ("POST", "/ingest"): Scope.OBSERVE,
+    ("POST", "/ingest/otlp/v1/metrics"): Scope.OBSERVE,
     ("GET", "/sources"): Scope.READ,
     ("GET", "/sources/telegraf"): Scope.READ,
 }

@@ -48,6 +48,6 @@ def test_collectd(tmp_path: Path) -> None:
 
 def test_the_recipes_send_to_sources_that_there_are() -> None:
     named = set(re.findall(r"/ingest\?source=([\w-]+)&answer=counts&retry=true", RECIPES))
-    other = {"vector-metrics", "influx"}
+    other = {"vector-metrics", "influx", "otlp"}
     assert named == PRESETS.keys() - other
     assert all(f"source={name}" in RECIPES for name in other)

@@ -4,7 +4,8 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Iterable, Sequence, Sized
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -31,6 +32,7 @@ from app.streams.faults import Fault
 from app.streams.ids import checked_stream_id
 from core import MAX_FEATURES
 
+T = TypeVar("T")
 _RECORD = msgspec.json.Decoder(IngestRecord)
 _RAW = msgspec.json.Decoder(msgspec.Raw)
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -42,6 +44,8 @@ LONGEST: Final = f"at most {ELEMENT_BYTES} bytes long and nested {DEEPEST} deep"
 RECORD: Final = 'an object such as {"stream": "web-1", "sample": {"cpu": 0.3}}'
 LIMIT_SETTING: Final = "ITAN_MAX_BATCH_SAMPLES"
 EXCERPT_BYTES: Final = 80
+MESSAGE_BYTES: Final = 500
+"""A message takes as long to read as so much text."""
 REFUSED_AT_ONCE: Final = 100
 """To say what is wrong with a record takes as long as to read thirty."""
 
@@ -58,7 +62,7 @@ async def read_records(media: str, body: bytes, limit: int) -> Reading:
     """Read the records of a body, which have the form of an IngestRecord; other requests run in between."""
     reading = Reading([], {})
     split = split_lines if media == NDJSON else split_json
-    async for place, text in in_turns(split(without_bom(body), limit)):
+    async for place, text in in_turns(at_least_one(split(without_bom(body), limit))):
         try:
             reading.records.append(read_record(place, text))
         except Refused as error:
@@ -74,14 +78,19 @@ async def refuse(reading: Reading, place: int, error: Refused) -> None:
         await asyncio.sleep(0)
 
 
-async def in_turns(texts: Sequence[bytes]) -> AsyncIterator[tuple[int, bytes]]:
-    """Give the text of each record with its place; other requests run in between. Raises InvalidBody for none."""
-    if not texts:
+def at_least_one(given: Sequence[T]) -> Sequence[T]:
+    """Give the records. Raises InvalidBody if there is none."""
+    if not given:
         raise InvalidBody("records", [], "at least one record")
+    return given
+
+
+async def in_turns(given: Sequence[T]) -> AsyncIterator[tuple[int, T]]:
+    """Give each record, a text or a message, with its place; other requests run in between."""
     size = 0
-    for place, text in enumerate(texts):
-        yield place, text
-        size += len(text)
+    for place, one in enumerate(given):
+        yield place, one
+        size += len(one) if isinstance(one, bytes) else MESSAGE_BYTES
         if size >= PIECE_BYTES:
             size = 0
             await asyncio.sleep(0)
@@ -90,6 +99,13 @@ async def in_turns(texts: Sequence[bytes]) -> AsyncIterator[tuple[int, bytes]]:
 def split_lines(body: bytes, limit: int) -> list[bytes]:
     """Split lines."""
     found = lines_of(body, limit)
+    refuse_beyond(limit, len(found), "records", LIMIT_SETTING)
+    return found
+
+
+def within_limit(records: Iterable[T], limit: int) -> list[T]:
+    """Give the records. Raises TooMany."""
+    found = list(islice(records, limit + 1))
     refuse_beyond(limit, len(found), "records", LIMIT_SETTING)
     return found
 
