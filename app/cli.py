@@ -6,10 +6,12 @@ from app.commands.backup import backup, restore
 from app.commands.bench import bench
 from app.commands.demo import demo
 from app.commands.density import density
+from app.commands.ingest import ingest
 from app.commands.keys import keys
 from app.commands.label import label
 from app.commands.replay import replay
 from app.commands.serve import serve
+from app.commands.sources import sources
 from app.commands.streams import streams
 
 app = typer.Typer(
@@ -24,11 +26,13 @@ app = typer.Typer(
 app.command()(serve)
 app.command()(demo)
 app.command()(replay)
+app.command()(ingest)
 app.command()(label)
 app.command()(density)
 app.command()(backup)
 app.command()(restore)
 app.add_typer(streams, name="streams")
+app.add_typer(sources, name="sources")
 app.add_typer(keys, name="keys")
 app.add_typer(bench, name="bench")
 

@@ -39,6 +39,7 @@ MARKERS = {
     "app/api/test_fuzzed.py": ["slow"],
     "app/streams/changes/test_import_mutants.py": ["slow"],
     "app/streams/test_any_order.py": ["slow"],
+    "app/test_cli_ingest.py": ["servers"],
     "app/test_cli_replay.py": ["servers"],
     "app/test_cli_serve.py": ["servers"],
     "app/test_cli_streams.py": ["servers"],

@@ -36,6 +36,9 @@ def one_line_errors() -> Iterator[None]:
     """Turn what the service or the network refuses into one readable line and exit code 1."""
     try:
         yield
+    except typer.Exit:
+        # it is a RuntimeError too
+        raise
     except (ApiError, ServiceUnreachable, OSError, RuntimeError) as error:
         raise fail(str(error)) from None
     except ValueError as error:

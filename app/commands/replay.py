@@ -2,8 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, fail, one_line_errors
-from app.commands.stopping import StopRequests
+from app.commands.progress import progress
+from app.commands.stopping import INTERRUPTED, StopRequests
 from itan_client import Client
 
 if TYPE_CHECKING:
     from app.replay.feed import Outcome
-
-INTERRUPTED = 130
 
 
 def replay(
@@ -67,7 +65,7 @@ def replay(
     url: Url = DEFAULT_URL,
     key: Key = None,
     retry_seconds: Annotated[
-        float, typer.Option(min=0, help="If there are ids: how long to retry after a 503 with Retry-After.")
+        float, typer.Option(min=0, help="If there are ids: how long to repeat a request after a 503 or no answer.")
     ] = 0.0,
     local: Annotated[
         bool, typer.Option("--local", help="Start a service for this replay, and stop it at the end.")
@@ -109,7 +107,10 @@ def replay(
     start = Start(first, resume, _full_config(config, context, calendar, timezone, timestamp_column), _names(context))
     service = local_service(store) if local else nullcontext(url)
     with one_line_errors(), StopRequests() as stop, open_table(file, parts) as table, service as address:
-        with Client(address, None if local else key, retry_seconds=retry_seconds) as client, _progress(limit) as posted:
+        with (
+            Client(address, None if local else key, retry_seconds=retry_seconds) as client,
+            progress("samples", limit) as posted,
+        ):
             outcome, report = run_replay(client, table, plan, start, stop.came, posted)
             signals = signals_of(client, report, outcome) if plot else []
         print(json.dumps(report.to_dict()) if as_json else format_report(report))
@@ -168,18 +169,6 @@ def _periods(text: str) -> list[str | float]:
         except ValueError:
             periods.append(name)
     return periods
-
-
-@contextmanager
-def _progress(total: int | None) -> Iterator[Callable[[int], object]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    shown = (TextColumn("samples"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*shown, console=console, disable=not console.is_terminal) as progress:
-        task = progress.add_task("samples", total=total)
-        yield lambda n: progress.advance(task, n)
 
 
 def _write_scores(outcome: "Outcome", path: Path) -> None:

@@ -2,7 +2,10 @@
 
 import signal
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
+
+INTERRUPTED: Final = 130
+"""The exit code of who was stopped by Ctrl-C."""
 
 
 class StopRequests:
