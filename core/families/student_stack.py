@@ -46,9 +46,11 @@ class StudentStack:
         np.multiply(Y.take(i, 1), Y.take(j, 1), out=first[:, : len(i)])
         first[:, len(i) : -1], first[:, -1] = Y, 1.0
         sums = np.matmul(terms, self._coefficients)[:, 0]
+        is_near = sums[:, -1] <= self._near[:, 0]
+        sums[~is_near] = 0.0  # so far out they may round to squares below zero
         kernel: FloatArray = sums[:, :-1] / self._freedom
         kernel += 1.0
         np.log(kernel, out=kernel)
         kernel *= self._exponents
         kernel += self._peak
-        return kernel, (sums[:, -1] <= self._near[:, 0]) & (kernel[:, 0] >= self._edge[:, 0])
+        return kernel, is_near & (kernel[:, 0] >= self._edge[:, 0])

@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 from core import Detector, DetectorConfig, Records, observe_together
+from core.families import Gaussian
+from core.families.base import Prior
+from core.families.statistics import Statistics
+from core.families.student_stack import StudentStack
 from tests.core.samples import CONTEXTS, VARIANTS, clusters, detector
 
 N = 130
@@ -77,3 +81,14 @@ def test_a_time_that_is_none_is_left_alone(time):
     seconds = Detector(DetectorConfig(2, scaling="none", half_life_seconds=10.0))
     assert observe_together([seconds], [np.zeros((1, 2))], np.array([time])) == [None]
     assert observe_together([seconds], [np.zeros((1, 2))], np.array([5.0]))[0] is not None
+
+
+def test_a_sample_far_out_for_narrow_nodes_is_left_alone():
+    statistics, far = Statistics(2, 1, diagonal=False), np.array([[1 / 3]])
+    statistics.insert(np.array([1]), far[0], np.zeros(1))
+    nodes = Gaussian(1).nodes(predictive=True)
+    prior = Prior(np.ones(2), np.array([[0.0], [1 / 3]]), np.ones(2), np.full((2, 1, 1), 1e-40), floor=0.0)
+    nodes.update(statistics, prior, np.arange(2))
+    scores = [StudentStack(nodes.row(5.0)[None], 2, 1).log_density(far * (1 + step * 1e-16)) for step in range(50)]
+    assert not any(holds.any() for _, holds in scores)
+    assert np.isfinite([log_density for log_density, _ in scores]).all()
