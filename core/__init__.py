@@ -21,7 +21,7 @@ config     the settings
 
 from core.config import MAX_FEATURES, Calendar, DetectorConfig, Feature
 from core.config.changes import CANNOT_CHANGE, ConfigChange
-from core.config.schema import AFFINE_SCHEMA, CALENDAR_SCHEMA, FEATURE_SCHEMA, config_schema
+from core.config.schema import AFFINE_SCHEMA, CALENDAR_SCHEMA, FEATURE_SCHEMA, changes_schema, config_schema
 from core.decision.incidents import INCIDENT_EVENTS
 from core.detector import Detector, observe_together
 from core.engine.state import VERSION as SNAPSHOT_VERSION
@@ -61,6 +61,7 @@ __all__ = [
     "NotReady",
     "Observation",
     "Records",
+    "changes_schema",
     "config_schema",
     "decode_snapshot",
     "encode_snapshot",

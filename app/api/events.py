@@ -20,7 +20,7 @@ from app.streams.errors import Stopping
 from app.streams.ids import checked_stream_id
 from app.streams.log.positions import Position, parse_position
 from app.streams.open.subscriptions import NO_LIMIT, WatchLimit
-from app.streams.views.tail import Deleted, Heartbeat, NewLabels, NewLog, NewModel, NewSamples, Update
+from app.streams.views.tail import Deleted, Heartbeat, NewConfig, NewLabels, NewLog, NewModel, NewSamples, Update
 
 EVENTS = "text/event-stream"
 RETRY_MS = 1_000
@@ -106,6 +106,9 @@ def written(update: Update, *, values: bool) -> bytes:
         case NewLabels():
             told = {"seq": update.seq, "label": update.label, "accepted": update.accepted}
             return event("labels", told | {"threshold": update.threshold}, update.position)
+        case NewConfig():
+            told = {"changed": update.changed, "threshold": update.threshold}
+            return event("config", told, update.position)
         case NewModel():
             return event("model", {"n_seen": update.n_seen, "n_nodes": update.n_nodes, "levels": update.n_levels})
         case NewLog():

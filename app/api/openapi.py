@@ -11,7 +11,7 @@ from app.api.problems import HTTP_CODES, TABLE
 from app.api.routing import OF_STORE, PROBLEM, SCHEMA_REF, Answer, Contents, Operation, Parameters, Route, ref
 from app.api.schemas.documented import DOCUMENTED
 from app.security import COOKIE, CSRF_HEADER, Scope
-from core import AFFINE_SCHEMA, CALENDAR_SCHEMA, FEATURE_SCHEMA, config_schema
+from core import AFFINE_SCHEMA, CALENDAR_SCHEMA, FEATURE_SCHEMA, changes_schema, config_schema
 
 PROBLEMS = {code: (status, title) for status, code, title in TABLE.values()} | {
     code: (status, HTTPStatus(status).phrase) for status, code in HTTP_CODES.items()
@@ -214,5 +214,6 @@ def schemas() -> dict[str, Any]:
     _, found = msgspec.json.schema_components(DOCUMENTED, ref_template=SCHEMA_REF)
     found["LabelBody"] |= {"if": {"not": {"required": ["id"]}}, "then": {"required": ["seq"]}}
     found |= {"Feature": FEATURE_SCHEMA, "AffineScaling": AFFINE_SCHEMA, "Calendar": CALENDAR_SCHEMA}
-    found["StreamConfig"] = config_schema(ref("Feature"), ref("AffineScaling"), ref("Calendar"))
+    named = ref("Feature"), ref("AffineScaling"), ref("Calendar")
+    found |= {"StreamConfig": config_schema(*named), "StreamChanges": changes_schema(*named)}
     return dict(sorted(found.items()))

@@ -1,5 +1,8 @@
 """/streams/S: create, describe, reset, delete, export and import a stream."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,6 +16,7 @@ from app.api.service import Service, permitted_path_stream, service_of
 from app.security import Scope
 from app.streams.allowance import Allowance
 from app.streams.changes.lifecycle import create, reset, restore
+from app.streams.changes.reconfigure import reconfigure
 from app.streams.errors import UnknownStream
 from app.streams.ids import checked_stream_id
 from app.streams.open.replacement import delete, delete_silent
@@ -33,10 +37,14 @@ async def put_stream(request: Request) -> Response:
 async def read_config(request: Request) -> DetectorConfig:
     """Read a body that is a stream's config."""
     read_query(request)
-    given = checked_tree(await read_small(request))
+    return DetectorConfig.from_dict(read_object(checked_tree(await read_small(request)), '{"n_features": 2}'))
+
+
+def read_object(given: Any, example: str) -> dict[str, Any]:
+    """Give a body that is an object. Raises InvalidBody."""
     if not isinstance(given, dict):
-        raise InvalidBody("body", given, 'an object, such as {"n_features": 2}')
-    return DetectorConfig.from_dict(given)
+        raise InvalidBody("body", given, f"an object, such as {example}")
+    return given
 
 
 async def create_stream(service: Service, stream: str, config: DetectorConfig, allowance: Allowance) -> Response:
@@ -62,6 +70,21 @@ async def get_stream(request: Request) -> Response:
     stream = permitted_path_stream(request, Scope.READ)
     read_query(request)
     async with service_of(request).registry.reading(stream) as session:
+        return answer(await describe(session))
+
+
+async def patch_stream(request: Request) -> Response:
+    """Change fields of a stream's config; it keeps what it has learned."""
+    service, stream = service_of(request), permitted_path_stream(request, Scope.ADMIN)
+    read_query(request)
+    changes = read_object(checked_tree(await read_small(request)), '{"expected_anomaly_rate": 0.001}')
+    return await service.tasks.shielded(change_stream(service, stream, changes))
+
+
+async def change_stream(service: Service, stream: str, changes: Mapping[str, Any]) -> Response:
+    """Change a stream's config when it is the request's turn."""
+    async with service.registry.changing(stream) as session:
+        await reconfigure(session, changes)
         return answer(await describe(session))
 
 
@@ -170,6 +193,22 @@ ROUTES = [
             path=PATH,
             answers={200: Answer(DESCRIPTION)},
             problems=("unknown_stream",),
+        ),
+    ),
+    Route(
+        "PATCH",
+        "/streams/{stream}",
+        patch_stream,
+        Operation(
+            id="change_stream",
+            tag="streams",
+            summary="Change a stream's config",
+            description="The stream keeps what it has learned. A field that cannot change is refused, with the reason.",
+            scope=Scope.ADMIN,
+            path=PATH,
+            body={JSON: ref("StreamChanges")},
+            answers={200: Answer(DESCRIPTION)},
+            problems=("unknown_stream", "invalid_config"),
         ),
     ),
     Route(

@@ -71,6 +71,10 @@ class StreamFigures:
         self._flags = RunningMean(RECENT_FLAGS, self.expected_flag_rate, TRUSTED)
         self._recent_scores = RunningMean(RECENT_SCORES)
 
+    def expect(self, flag_rates: Mapping[str, float]) -> None:
+        """Expect other shares of flagged samples from now on."""
+        self.expected_flag_rates, self.expected_flag_rate = flag_rates, sum(flag_rates.values())
+
     def take_scores(self, scores: Sequence[float], thresholds: Sequence[float], flags: int, now: float) -> None:
         """Add at least one score, with its threshold; a score counts at most BEYOND_NATS above it.
 

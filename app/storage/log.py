@@ -38,7 +38,7 @@ START: Final = Position(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event of the log: a batch of samples (first_seq is set) or a label event."""
+    """One event of the log: a batch of samples (first_seq is set), or labels or another event after a sample."""
 
     position: Position
     body: bytes
@@ -47,7 +47,7 @@ class Entry:
 
     @property
     def n_samples(self) -> int:
-        """Give the number of samples of a batch; 0 for a label event."""
+        """Give the number of samples of a batch; 0 for another event."""
         return 0 if self.first_seq is None else self.position.seq - self.first_seq + 1
 
     def holds(self, seq: int) -> bool:

@@ -77,7 +77,7 @@ def _refuse_other_clock(config: DetectorConfig, new: DetectorConfig) -> None:
     before, after = config.half_life_seconds, new.half_life_seconds
     if (before is None) != (after is None):
         clock = "samples" if before is None else "seconds"
-        raise _fixed("half_life_seconds", after, before, f"what was learned ages by {clock}", "set" if before else "")
+        raise _fixed("half_life_seconds", after, before, f"what was learned ages by {clock}")
 
 
 def _refuse_other_learning(config: DetectorConfig, new: DetectorConfig) -> None:
@@ -86,5 +86,16 @@ def _refuse_other_learning(config: DetectorConfig, new: DetectorConfig) -> None:
         raise _fixed("learn_from", new.learn_from, config.learn_from, why)
 
 
-def _fixed(field: str, value: object, present: object, why: str, word: str = "") -> InvalidConfig:
-    return InvalidConfig(field, value, f"{word or shown(present)}, as it is: it cannot change, for {why}")
+def _fixed(field: str, value: object, present: object, why: str) -> InvalidConfig:
+    return InvalidConfig(field, value, f"{_said(present)}, as it is: it cannot change, for {why}")
+
+
+def _said(present: object) -> str:
+    match present:
+        case None:
+            return "left out"
+        case bool():
+            return str(present).lower()
+        case str() | int() | float():
+            return shown(present)
+    return "the same"

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from typing import Any, Final
 
+from core.config.changes import CANNOT_CHANGE
 from core.config.checks import Flag, Number, OneOf, Whole
 from core.config.config import DetectorConfig
 from core.config.profiles import PROFILES
@@ -137,6 +138,25 @@ def config_schema(
             "threshold": {"if": IS_FIXED, "then": _given("threshold_value")},
             "threshold_value": {"anyOf": [_left_out("threshold_value"), IS_FIXED]},
         },
+    }
+
+
+def changes_schema(
+    feature: dict[str, Any] = FEATURE_SCHEMA,
+    affine: dict[str, Any] = AFFINE_SCHEMA,
+    calendar: dict[str, Any] = CALENDAR_SCHEMA,
+) -> dict[str, Any]:
+    """Write the JSON Schema of changes of a config: any of its fields, without defaults."""
+    properties = config_schema(feature, affine, calendar)["properties"]
+    for name, field in properties.items():
+        field.pop("default", None)
+        if name in CANNOT_CHANGE:
+            field["description"] += f"; cannot change, for {CANNOT_CHANGE[name]}"
+    return {
+        "type": "object",
+        "description": "Fields of a stream's config with their new values; what is left out stays as it is.",
+        "properties": properties,
+        "additionalProperties": False,
     }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from app.metrics import MISMATCHES
 from app.storage import Entry, Position, open_store
-from app.streams.log.events import BatchEvent, read_event, read_records
+from app.streams.log.events import BatchEvent, LabelEvent, read_event, read_records
 from app.streams.open.replay import times_of
 from core import Detector, DetectorConfig
 from core.snapshot import decode_snapshot
@@ -174,11 +174,12 @@ class Reading:
         self.said: dict[str, tuple[int, float, float, bool, list[float | None]]] = {}
         for entry in log:
             event = read_event(entry.body)
-            records = read_records(event.records)
             if isinstance(event, BatchEvent):
-                self.observe(entry, records)
+                self.observe(entry, read_records(event.records))
+            elif isinstance(event, LabelEvent):
+                self.detector.feedback(read_records(event.records), event.labels)
             else:
-                self.detector.feedback(records, event.labels)
+                self.detector.reconfigure(event.after)
 
     def observe(self, entry: Entry, records: Any) -> None:
         out = self.detector.observe(records.x, times_of(records, self.detector.config))

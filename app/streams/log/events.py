@@ -1,6 +1,7 @@
-"""The events of a stream's log, batches of samples and labels, as bytes."""
+"""The events of a stream's log, batches of samples, labels and changes of the config, as bytes."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -8,7 +9,7 @@ import numpy.typing as npt
 
 from app.build import BUILD
 from app.streams.log.explanations import Explained
-from core import InvalidSnapshot, Records
+from core import ConfigChange, InvalidSnapshot, Records
 
 VERSION = 1
 NOTHING_EXPLAINED: Mapping[int, Explained] = {}
@@ -41,7 +42,16 @@ class LabelEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="labels"):
     accepted: list[int] = []
 
 
-Event = BatchEvent | LabelEvent
+class ConfigEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="config"):
+    """Fields of the stream's config that were changed, as they were before and after."""
+
+    version: int
+    at: float
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+Event = BatchEvent | LabelEvent | ConfigEvent
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Event)
 
@@ -64,6 +74,11 @@ def batch_body(
 def label_body(records: Records, labels: Sequence[Label], at: float, accepted: Sequence[int] = ()) -> bytes:
     """Write a label event."""
     return _ENCODER.encode(LabelEvent(VERSION, at, records.to_bytes(), list(labels), list(accepted)))
+
+
+def config_body(change: ConfigChange, at: float) -> bytes:
+    """Write a change of the config."""
+    return _ENCODER.encode(ConfigEvent(VERSION, at, dict(change.before), dict(change.after)))
 
 
 def read_event(body: bytes) -> Event:
@@ -97,7 +112,7 @@ def read_batch(body: bytes) -> BatchEvent:
     """Read a batch, or raise UnreadableEvent."""
     event = read_event(body)
     if not isinstance(event, BatchEvent):
-        raise UnreadableEvent("an event of labels where a batch should be")
+        raise UnreadableEvent("an event without samples where a batch should be")
     return event
 
 

@@ -179,10 +179,9 @@ class Copy:
 
 
 def labelled_seqs(entry: Entry) -> list[int]:
-    """Give the samples that a label event names."""
+    """Give the samples that an event names; only labels name some."""
     event = read_event(entry.body)
-    assert isinstance(event, LabelEvent)
-    return [int(seq) for seq in read_records(event.records).seq]
+    return [int(seq) for seq in read_records(event.records).seq] if isinstance(event, LabelEvent) else []
 
 
 def is_last(page: list[Entry]) -> bool:

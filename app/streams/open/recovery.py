@@ -1,8 +1,11 @@
 """Finds states to replay a log from when the newest snapshot is damaged."""
 
+from contextlib import suppress
 from typing import Any
 
-from app.storage import START, Position, Remains, Snapshot, Store, StoreCorrupt
+from app.storage import START, Entry, Position, Remains, Snapshot, Store, StoreCorrupt
+from app.streams.log.events import ConfigEvent, UnreadableEvent, read_event
+from app.streams.log.pages import pages
 from app.streams.open.state import StreamState, new_state
 from core import Detector, DetectorConfig, InvalidConfig, InvalidSnapshot, readable_metas
 
@@ -31,15 +34,35 @@ async def find_first_state(store: Store, stream: str, remains: Remains) -> Strea
         first = await store.entries(stream, START, 1)
     except StoreCorrupt:
         return None
-    if not first or (first_seq := first[0].first_seq) is None:
+    if not first:
         return None
+    start = place_before(first[0])
+    first_seq = start.seq + 1
     for snapshot in filter(None, (remains.snapshot, remains.base)):
         is_blank = snapshot.position.seq < first_seq  # after a reset a stream begins one place further
-        position = snapshot.position if is_blank else Position(first_seq - 1, 0)
+        position = snapshot.position if is_blank else start
         for meta in readable_metas(snapshot.body):
             if meta.get("first_seq") == first_seq and isinstance(meta.get("config"), dict):
-                return begin(meta["config"], first_seq, position)  # a replay shows whether it is right
+                config = meta["config"] | await values_before(store, stream, position)
+                return begin(config, first_seq, position)  # a replay shows whether it is right
     return None
+
+
+def place_before(entry: Entry) -> Position:
+    """Give the position that an entry follows; the entry is the first of a log."""
+    at = entry.position
+    return Position(at.seq, at.sub - 1) if entry.first_seq is None else Position(entry.first_seq - 1, 0)
+
+
+async def values_before(store: Store, stream: str, position: Position) -> dict[str, Any]:
+    """Give the values at a position of those fields of the config that are changed after it."""
+    found: dict[str, Any] = {}
+    with suppress(StoreCorrupt, UnreadableEvent):  # the replay will say so
+        async for entries in pages(store, stream, position):
+            for event in (read_event(entry.body) for entry in entries if entry.first_seq is None):
+                if isinstance(event, ConfigEvent):
+                    found = dict(event.before) | found
+    return found
 
 
 def begin(config: dict[str, Any], first_seq: int, position: Position) -> StreamState | None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from app.build import BUILD
 from app.storage import Entry, Position, Store, StoreCorrupt
-from app.streams.log.events import BatchEvent, UnreadableEvent, read_event, read_records, read_timestamps
+from app.streams.log.events import BatchEvent, LabelEvent, UnreadableEvent, read_event, read_records, read_timestamps
 from app.streams.open.state import StreamState
 from app.streams.slices import feedback_slices, join_slices, observe_slices
 from core import DetectorConfig, ItanError, Records
@@ -69,8 +69,10 @@ async def _apply(state: StreamState, entry: Entry, differ: Callable[[Difference]
     try:
         if isinstance(event, BatchEvent):
             await _observe(state, event, entry.position, differ)
-        else:
+        elif isinstance(event, LabelEvent):
             await feedback_slices(state.detector, read_records(event.records), event.labels)
+        else:
+            state.reconfigure(event.after)
     except ItanError as error:
         raise UnreadableEvent(f"the event at {entry.position} cannot be replayed: {error}") from error
     state.position = entry.position

@@ -1,5 +1,6 @@
 """The state of a stream in memory, and its snapshot as bytes."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from app.storage import START, Position, Snapshot
 from app.streams.log.horizon import Horizon
 from app.streams.open.integrity import Mismatches, Rebuilt
 from app.streams.open.memory import SESSION_BYTES, held_bytes
-from core import Detector, DetectorConfig, InvalidSnapshot, decode_snapshot, encode_snapshot
+from core import ConfigChange, Detector, DetectorConfig, InvalidSnapshot, decode_snapshot, encode_snapshot
 
 KIND = "stream"
 VERSION = 1
@@ -65,6 +66,12 @@ class StreamState:
         figures.threshold = detector.threshold if detector.ready else None
         figures.log_samples = detector.next_seq - self.horizon.oldest_seq
         figures.unsaved_events = self.unsaved_events
+
+    def reconfigure(self, changes: Mapping[str, Any]) -> ConfigChange:
+        """Change fields of the config. Raises InvalidConfig, and changes nothing, for what cannot change."""
+        change = self.detector.reconfigure(changes)
+        self.figures.expect(expected_flag_rates(self.detector.config))
+        return change
 
     def note_times(self, times: npt.NDArray[np.float64] | None) -> None:
         """Keep the newest of the times that samples came with."""

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from app.storage import START, Entry, Position, Store, StoreUnavailable
 from app.streams.errors import UnknownStream
-from app.streams.log.events import BatchEvent, Label, UnreadableEvent, read_event, read_records
+from app.streams.log.events import BatchEvent, ConfigEvent, Label, UnreadableEvent, read_event, read_records
 from app.streams.log.pages import pages
 from app.streams.open.registry import Registry
 from app.streams.open.state import StreamState
@@ -43,6 +44,15 @@ class NewLabels:
 
 
 @dataclass(frozen=True, slots=True)
+class NewConfig:
+    """Fields of the config were changed to these values; threshold is the one after that, None if not known."""
+
+    position: Position
+    changed: dict[str, Any]
+    threshold: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class NewModel:
     """The number of nodes or levels of the tree has changed."""
 
@@ -72,7 +82,7 @@ class Heartbeat:
     """Nothing has happened for a while."""
 
 
-Update = NewSamples | NewLabels | NewModel | NewLog | Deleted | Heartbeat
+Update = NewSamples | NewLabels | NewConfig | NewModel | NewLog | Deleted | Heartbeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +169,7 @@ class Tail:
         updates: list[Update] = []
         for is_batch, group in groupby(entries, lambda entry: entry.first_seq is not None):
             together = list(group)
-            updates += [self._samples(together)] if is_batch else map(self._labels, together)
+            updates += [self._samples(together)] if is_batch else map(self._told, together)
             self._position = together[-1].position
         return updates
 
@@ -172,13 +182,15 @@ class Tail:
         assert kept is not None
         return NewSamples(entries[-1].position, kept, downsampler.is_downsampled)
 
-    def _labels(self, entry: Entry) -> NewLabels:
+    def _told(self, entry: Entry) -> NewLabels | NewConfig:
         event = read_event(entry.body)
         if isinstance(event, BatchEvent):
-            raise UnreadableEvent("a batch where labels should be")
+            raise UnreadableEvent("a batch where none should be")
         state = self._registry.peek(self._stream)
         is_newest = state is not None and state.position == entry.position
         threshold = state.detector.threshold if state is not None and is_newest else None
+        if isinstance(event, ConfigEvent):
+            return NewConfig(entry.position, event.after, threshold)
         seqs = read_records(event.records).seq.tolist()
         return NewLabels(entry.position, seqs, event.labels, event.accepted, threshold)
 

@@ -41,6 +41,7 @@ BY_STREAM = {
     "list_streams",
 } | {
     "create_stream",
+    "change_stream",
     "estimate_stream",
     "import_stream",
 }

@@ -21,6 +21,7 @@ from app.streams.batches.rows import ArraySamples
 from app.streams.changes.feedback import LabelRequest, label
 from app.streams.changes.lifecycle import create
 from app.streams.changes.observe import observe
+from app.streams.changes.reconfigure import reconfigure
 from app.streams.open.registry import Registry
 from app.streams.open.shutdown import shut_down
 from app.streams.open.tasks import Tasks
@@ -38,6 +39,16 @@ CALENDAR = DetectorConfig(
 LEASE_SECONDS = 5
 STREAMS = st.sampled_from("ab")
 LABELS = st.dictionaries(st.integers(1, 40), st.sampled_from([True, False, None]), min_size=1, max_size=8)
+CHANGES = st.sampled_from(
+    [
+        {"expected_anomaly_rate": 0.2, "cost_false_negative": 3.0},
+        {"threshold": "fixed", "threshold_value": 3.0},
+        {"threshold": "weighted", "labels_trusted": True, "incident_close_samples": 2},
+        {"half_life_samples": 5.0},
+        {"half_life_samples": 50.0, "round_growth": 0.5},
+        {"learn_from": "decided_normal"},
+    ]
+)
 X = blobs(1000)
 TIMES = np.where(np.arange(len(X)) % 9, NOW - 600.0 * np.arange(len(X)), np.nan)
 BOUNDED = settings(max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -153,6 +164,12 @@ class Life(RuleBasedStateMachine):
         labelled = self.run(stream, label, [LabelRequest(anomaly, seq) for seq, anomaly in labels.items()])
         assert labelled.outcome == self.models[stream].label(labels)
         np.testing.assert_equal(labelled.threshold_after, self.models[stream].detector.threshold)
+
+    @rule(stream=STREAMS, changes=CHANGES)
+    def reconfigure(self, stream: str, changes: dict[str, Any]) -> None:
+        """Change what is possible at any time."""
+        self.run(stream, reconfigure, changes)
+        self.models[stream].detector.reconfigure(changes)
 
     @rule(stream=STREAMS, close=st.booleans())
     def snapshot_or_evict(self, stream: str, close: bool) -> None:

@@ -5,12 +5,15 @@ import pytest
 from app.streams.log.events import (
     UnreadableEvent,
     batch_body,
+    config_body,
     label_body,
     read_event,
     read_records,
     read_timestamps,
 )
 from core import Detector, DetectorConfig
+
+NAMED = [{"name": "a"}, {"name": "b"}]
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +33,13 @@ def test_a_batch_comes_back(records):
 def test_labels_come_back(records):
     event = read_event(label_body(records, [True, False, None], 9.0))
     assert event.labels == [True, False, None]
+
+
+def test_a_change_of_the_config_comes_back():
+    change = Detector(DetectorConfig(n_features=2)).reconfigure({"half_life_samples": 50, "features": NAMED})
+    event = read_event(config_body(change, 9.0))
+    assert (event.before, event.after) == (change.before, change.after)
+    assert event.after["half_life_samples"] == 50.0
 
 
 @pytest.mark.parametrize("body", [b"", b"x", b"\x80", msgspec.msgpack.encode({"kind": "batch", "version": 1})])

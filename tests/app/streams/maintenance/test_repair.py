@@ -40,6 +40,9 @@ async def fill(service: Service) -> None:
         await service.observe(X[start : start + 10], ids=[f"i{i}" for i in range(start, start + 10)])
         if number % 4 == 3:
             await service.feedback({"seq": start, "anomaly": False}, {"id": f"i{start + 3}", "anomaly": True})
+        if number in (2, 6, 11):
+            changes = {"expected_anomaly_rate": 0.02 + number / 100, "half_life_samples": 50.0 * number}
+            await service.accepted("PATCH", "/streams/s", json=changes)
         if number in (4, 9):
             await service.registry.save(service.registry.sessions["s"])
 
@@ -125,7 +128,7 @@ async def test_a_config_that_is_damaged_too_is_not_taken():
     store = MemoryStore()
     await filled(store)
     stored = store.stored["s"]
-    body = stored.snapshot.body.replace(b'"expected_anomaly_rate":0.01', b'"expected_anomaly_rate":0.31')
+    body = stored.snapshot.body.replace(b'"cost_false_positive":1.0', b'"cost_false_positive":9.0')
     assert body != stored.snapshot.body
     stored.snapshot, stored.base = Snapshot(stored.snapshot.position, body), None
     async with Service(store) as service:

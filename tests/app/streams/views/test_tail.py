@@ -12,7 +12,18 @@ import pytest
 from app.storage import Position, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.errors import UnknownStream
-from app.streams.views.tail import MAX_ROWS, Deleted, Heartbeat, NewLabels, NewLog, NewModel, NewSamples, Tail, Update
+from app.streams.views.tail import (
+    MAX_ROWS,
+    Deleted,
+    Heartbeat,
+    NewConfig,
+    NewLabels,
+    NewLog,
+    NewModel,
+    NewSamples,
+    Tail,
+    Update,
+)
 from tests.app.harness import DisturbedStore, Service, blobs, raising
 from tests.app.incidents import begin, broken
 
@@ -101,6 +112,17 @@ async def test_batches_told_together_are_told_once(service: Service) -> None:
         assert (await told(news, NewSamples)).rows.seq.tolist() == [1, 2, 3, 4, 5, 6]
         await service.observe(blobs(1))
         assert (await told(news, NewSamples)).rows.seq.tolist() == [7]
+
+
+async def test_a_changed_config_is_told(service: Service) -> None:
+    await service.observe(blobs(100))
+    async with aclosing(watch(service, Position(100, 0))) as news:
+        described = await service.accepted("PATCH", "/streams/s", json={"cost_false_negative": 9})
+        change = await told(news, NewConfig)
+        assert (change.position, change.changed) == (Position(100, 1), {"cost_false_negative": 9.0})
+        assert change.threshold == described["threshold"]
+        await service.feedback({"seq": 90, "anomaly": False})
+        assert (await told(news, NewLabels)).position == Position(100, 2)
 
 
 async def test_without_a_position_it_begins_now(service: Service) -> None:
