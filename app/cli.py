@@ -9,6 +9,7 @@ from app.commands.density import density
 from app.commands.ingest import ingest
 from app.commands.keys import keys
 from app.commands.label import label
+from app.commands.pull import pull
 from app.commands.replay import replay
 from app.commands.serve import serve
 from app.commands.sources import sources
@@ -31,6 +32,7 @@ app.command()(label)
 app.command()(density)
 app.command()(backup)
 app.command()(restore)
+app.add_typer(pull, name="pull")
 app.add_typer(streams, name="streams")
 app.add_typer(sources, name="sources")
 app.add_typer(keys, name="keys")

@@ -13,7 +13,6 @@ from itan_client import Client
 PUMP, SHOP = "pump", "shop"
 HISTORY, SHOP_HISTORY = 1_500, 2_688
 """Samples at the start: of the shop four weeks, of which the calendar needs two or three."""
-LONGEST_PAUSE_SECONDS = 0.2
 
 
 def demo(
@@ -43,16 +42,6 @@ def demo(
         pages = f"{url}/#/streams/{PUMP} or {url}/#/streams/{SHOP}"
         print(f"itan demo: open {pages} in a browser; Ctrl-C ends it", flush=True)
         clocks = {pump_feeder: time.time, shop_feeder: lambda: min(next(shop_times), time.time())}
-        feed_live(clocks, limit, rate, time.time, lambda seconds: _is_ended_within(stop, seconds))
+        feed_live(clocks, limit, rate, time.time, stop.came_within)
         n_sent, n_flagged = sum(it.n_sent for it in clocks), sum(it.n_flagged for it in clocks)
         print(f"itan demo: {n_sent} samples, {n_flagged} of them flagged", flush=True)
-
-
-def _is_ended_within(stop: StopRequests, seconds: float) -> bool:
-    ends = time.monotonic() + seconds
-    while not stop.came():
-        left = ends - time.monotonic()
-        if left <= 0:
-            return False
-        time.sleep(min(left, LONGEST_PAUSE_SECONDS))
-    return True

@@ -21,6 +21,7 @@ from app.streams.views.overview import Overview
 from itan_client import ApiError, AsyncClient, Client, calls
 from itan_client.answers import density, history, ingest, samples, sources, streams
 from tests.app.harness import Service, blobs
+from tests.client.threaded import Threaded
 
 FIRST = {"features": [{"name": "a"}, {"name": "b"}]}
 X = [dict(zip("ab", row, strict=True)) for row in blobs(150).tolist()]
@@ -62,20 +63,6 @@ SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("ingest_lines", (b'{"host": "h", "x": 1}\n{"host": 2}\n{"x": 3}', "mine"), {}),
     ("delete_source", ("mine",), {}),
 ]
-
-
-class Threaded(httpx2.BaseTransport):
-    """Hands the requests of a thread to a service that runs in a loop."""
-
-    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport, self._loop = httpx2.ASGITransport(service.app), loop
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        return asyncio.run_coroutine_threadsafe(self._answer(request), self._loop).result(30)
-
-    async def _answer(self, request: httpx2.Request) -> httpx2.Response:
-        answer = await self._transport.handle_async_request(request)
-        return httpx2.Response(answer.status_code, headers=answer.headers, content=await answer.aread())
 
 
 async def by_async(service: Service, name: str, given: tuple[Any, ...], more: dict[str, Any]) -> Any:

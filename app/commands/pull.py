@@ -1,0 +1,77 @@
+"""`itan pull`: take samples from where they are kept."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.commands.connection import DEFAULT_URL, MISUSED, Key, connected, fail, one_line_errors
+from app.commands.stopping import StopRequests
+from app.logs.choices import LogFormat, LogLevel
+
+if TYPE_CHECKING:
+    from app.pull.config import PullConfig
+
+PATIENCE_SECONDS = 300.0
+SERVICE_TIMEOUT_SECONDS = 60.0
+
+pull = typer.Typer(help="Take samples from where they are kept.", no_args_is_help=True)
+
+
+@pull.callback()
+def _group() -> None:
+    """Take samples from where they are kept."""
+
+
+@pull.command()
+def prometheus(
+    url: Annotated[str, typer.Option(help="Where Prometheus listens, such as http://prometheus:9090.")],
+    config: Annotated[Path, typer.Option(help="The file of the queries (YAML).")],
+    service: Annotated[str, typer.Option(envvar="ITAN_URL", help="Where the service listens.")] = DEFAULT_URL,
+    key: Key = None,
+    once: Annotated[bool, typer.Option("--once", help="End when the present is reached.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Print what the queries give now, and send nothing.")] = False,
+    log_level: Annotated[LogLevel, typer.Option(envvar="ITAN_LOG_LEVEL", help="How much to log.")] = LogLevel.INFO,
+    log_format: Annotated[
+        LogFormat | None, typer.Option(envvar="ITAN_LOG_FORMAT", help="json or console.", show_default=False)
+    ] = None,
+) -> None:
+    """Make samples of queries in PromQL: first of the past, then of each step when it is due.
+
+    It continues where the streams end, so it keeps no file of its own, and can be stopped at any time.
+    """
+    from app.logs.pipeline import set_up
+    from app.pull.errors import Permanent
+    from app.pull.run import Pull
+    from app.pull.steps import moment
+
+    set_up(log_level, log_format)
+    wanted = _read(config)
+    with one_line_errors(), StopRequests() as stop:
+        limit_seconds = PATIENCE_SECONDS if once or check else None
+        try:
+            with (
+                connected(service, key, SERVICE_TIMEOUT_SECONDS) as client,
+                Pull.connected(wanted, url, client, stop.came_within, limit_seconds) as run,
+            ):
+                if check:
+                    for time, stream, values in run.look():
+                        print(moment(time), stream, *(f"{name}={value}" for name, value in values.items()))
+                    return
+                try:
+                    run.run(once=once)
+                finally:
+                    print("itan pull:", run.summary(), flush=True)
+        except Permanent as error:
+            raise fail(str(error)) from None
+
+
+def _read(path: Path) -> "PullConfig":
+    from app.pull.config import InvalidPullConfig, read_config
+
+    try:
+        return read_config(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise fail(f"cannot read {path}: {error}", MISUSED) from None
+    except InvalidPullConfig as error:
+        raise fail(f"{path}: {error}", MISUSED) from None
