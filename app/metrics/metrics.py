@@ -210,11 +210,11 @@ class Metrics:
     def note_scores(
         self, scores: Sequence[float], thresholds: Sequence[float], flags: int, expected: Mapping[str, float]
     ) -> None:
-        """Count samples that got a score and met a threshold; expected are rates of flags by truth."""
+        """Count samples that got a score and met a threshold; expected are flags to expect of them by truth."""
         self.scores.add(scores)
         self.surprises.add(map(sub, scores, thresholds))
-        for truth, rate in expected.items():
-            self.expected_flags[truth].inc(rate * len(scores))
+        for truth, flags_to_expect in expected.items():
+            self.expected_flags[truth].inc(flags_to_expect)
         if flags:
             self.flags.inc(flags)
 

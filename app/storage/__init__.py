@@ -22,7 +22,7 @@ from app.storage.incidents import (
     IncidentRow,
     Mark,
 )
-from app.storage.interface import NO_LABELS, DocumentKind, Durability, Remains, Silence, Store, StreamSize
+from app.storage.interface import NO_LABELS, Append, DocumentKind, Durability, Remains, Silence, Store, StreamSize
 from app.storage.log import BASE_SAMPLES, MAX_SEQ, START, Entry, Position, Snapshot
 from app.storage.pages import is_full
 from app.storage.urls import open_reader, open_store
@@ -38,6 +38,7 @@ __all__ = [
     "NO_INCIDENTS",
     "NO_LABELS",
     "START",
+    "Append",
     "Bound",
     "Cause",
     "DocumentKind",

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
+from app.storage.errors import StoreError
 from app.storage.incidents import NEW, NO_INCIDENTS, IncidentChange, IncidentKey, IncidentRow, Mark
 from app.storage.log import Entry, Position, Snapshot
 from app.storage.usage import Usage
@@ -42,6 +43,17 @@ class Remains:
     snapshot: Snapshot | None
     base: Snapshot | None
     faults: tuple[str, ...] = ()
+
+
+class Append(NamedTuple):
+    """What a stream's writer appends: the arguments of Store.append."""
+
+    stream: str
+    after: Position
+    entry: Entry
+    labels: Mapping[int, bytes] = NO_LABELS
+    token: int = 0
+    incidents: Sequence[IncidentRow] = NO_INCIDENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +149,9 @@ class Store(Protocol):
         The index keeps the newest INCIDENTS_KEPT incidents of a stream. Marks of changes may stay though the append
         fails. Raises StaleWriter, StreamNotFound; ValueError if the entry does not follow `after`.
         """
+
+    async def append_each(self, appends: Sequence[Append]) -> list[StoreError | None]:
+        """Append to the logs of many streams: for each the error that append would raise, or None."""
 
     async def save_snapshot(
         self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False

@@ -10,7 +10,7 @@ from time import monotonic, time
 from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
-from app.storage.errors import Fenced, LeaseHeld, StaleWriter, StreamNotFound, TooManyStreams
+from app.storage.errors import Fenced, LeaseHeld, StaleWriter, StoreError, StreamNotFound, TooManyStreams
 from app.storage.incidents import (
     INCIDENTS_KEPT,
     MARKS_KEPT,
@@ -22,7 +22,7 @@ from app.storage.incidents import (
     Mark,
     check_incidents,
 )
-from app.storage.interface import NO_LABELS, DocumentKind, Remains, Silence, StreamSize
+from app.storage.interface import NO_LABELS, Append, DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import (
     Entry,
     Position,
@@ -221,6 +221,20 @@ class MemoryStore:
         changes.update(IncidentChange(now, stream, row.seq, position) for row in rows if row.is_news)
         while len(changes) > MARKS_KEPT:
             changes.remove(min(changes))
+
+    async def append_each(self, appends: Sequence[Append]) -> list[StoreError | None]:
+        """Append to many logs."""
+        for one in appends:
+            check_append(one.after, one.entry, one.labels)
+            check_incidents(one.incidents)
+        outcomes: list[StoreError | None] = []
+        for one in appends:
+            try:
+                await self.append(*one)
+                outcomes.append(None)
+            except StoreError as error:
+                outcomes.append(error)
+        return outcomes
 
     async def save_snapshot(
         self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False

@@ -1,6 +1,6 @@
 """Remembers which writes a store refused, so that readiness and metrics can tell."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import wraps
 from time import monotonic
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
@@ -27,6 +27,14 @@ class WriteRefusals:
     def clear(self) -> None:
         """Record that a write succeeded."""
         self._last = None
+
+    def note(self, outcomes: Iterable[Exception | None]) -> None:
+        """Record what became of several writes that need more space; None is success."""
+        for error in outcomes:
+            if error is None:
+                self.clear()
+            elif isinstance(error, StoreUnavailable):
+                self.record(error.cause, error.reason)
 
     def recent(self) -> str | None:
         """Say why the last write was refused; None if it succeeded, or if that is long ago."""

@@ -10,6 +10,7 @@ import pytest
 from app.storage import (
     BASE_SAMPLES,
     MAX_SEQ,
+    Append,
     Bound,
     Entry,
     Position,
@@ -245,6 +246,33 @@ async def test_a_repeated_append_is_taken_once(store):
     await store.append("s", Position(4, 0), batch(5, 5))
     with pytest.raises(StaleWriter):
         await store.append("s", Position(2, 0), batch(3, 4, ids=("a", "d")), {1: b"label"})
+
+
+async def test_many_streams_are_appended_to_at_once_and_each_for_itself(store):
+    for stream in ("fits", "named", "stale", "repeated"):
+        await fill(store, stream, batch(1, 2))
+    await store.append("repeated", Position(2, 0), batch(3, 3, b"again"))
+    before = await everything(store, "stale")
+    outcomes = await store.append_each(
+        [
+            Append("fits", Position(2, 0), batch(3, 3, EVERY_BYTE)),
+            Append("stale", Position(1, 0), batch(2, 2, b"other", ids=("a",))),
+            Append("missing", Position(2, 0), batch(3, 3)),
+            Append("repeated", Position(2, 0), batch(3, 3, b"again")),
+            Append("named", Position(2, 0), batch(3, 3, ids=("a",))),
+        ]
+    )
+    assert [type(outcome) for outcome in outcomes] == [type(None), StaleWriter, StreamNotFound, type(None), type(None)]
+    assert await store.entries("fits", Position(2, 0), 9) == [batch(3, 3, EVERY_BYTE)]
+    assert await store.entries("repeated", Position(2, 0), 9) == [batch(3, 3, b"again")]
+    assert await store.find_ids("named", ["a"]) == {"a": 3}
+    assert await everything(store, "stale") == before
+    assert await store.append_each([]) == []
+    with pytest.raises(ValueError, match="does not follow"):
+        await store.append_each(
+            [Append("fits", Position(3, 0), batch(4, 4)), Append("named", START.position, event(9, 9))]
+        )
+    assert (await store.size("fits")).log_entries == 2
 
 
 async def test_one_of_many_writers_wins_each_position(store):

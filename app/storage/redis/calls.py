@@ -1,10 +1,11 @@
 """Calls to the servers of a store: which pipeline a call takes, and its script."""
 
+import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from app.storage.errors import StoreCorrupt, StoreUnavailable
+from app.storage.errors import StoreCorrupt, StoreError, StoreUnavailable
 from app.storage.interface import Durability
 from app.storage.redis.durability import waits_for
 from app.storage.redis.errors import wrap_refusal
@@ -78,6 +79,24 @@ class Calls:
     async def append(self, stream: str, *arguments: Any) -> list[Any]:
         """Run the script that appends to a log; its effect must be kept as promised."""
         return await self._run(self._appends, "append", stream, *arguments)
+
+    async def append_each(self, appends: Sequence[tuple[str, Sequence[Any]]]) -> list[list[Any] | StoreError]:
+        """Run that script for each stream with its arguments; for each the reply, or what went wrong."""
+        script = read_script("append")
+        waiting = [self._appends.start(script, stream_keys(stream), *arguments) for stream, arguments in appends]
+        replies = await asyncio.gather(*waiting, return_exceptions=True)
+        return [await self._told(stream, reply) for (stream, _), reply in zip(appends, replies, strict=True)]
+
+    async def _told(self, stream: str, reply: list[Any] | BaseException) -> list[Any] | StoreError:
+        """Give a reply, or an error of the store; raise any other error."""
+        match reply:
+            case StoreCorrupt():
+                return await self.explained(stream, reply)
+            case StoreError():
+                return reply
+            case BaseException():
+                raise reply
+        return reply
 
     async def explained(self, stream: str, error: StoreCorrupt) -> StoreCorrupt:
         """Name the stream, and its keys that have another type than they must."""

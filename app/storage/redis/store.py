@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from time import time
+from typing import Any
 from uuid import uuid4
 
 import msgspec
 
 from app.storage.bounds import NO_BOUNDS, Bound
-from app.storage.errors import Fenced, LeaseHeld, TooManyStreams
+from app.storage.errors import Fenced, LeaseHeld, StoreError, TooManyStreams
 from app.storage.incidents import (
     INCIDENTS_KEPT,
     MARKS_KEPT,
@@ -22,7 +23,7 @@ from app.storage.incidents import (
     check_incidents,
     lane_bounds,
 )
-from app.storage.interface import NO_LABELS, DocumentKind, Durability
+from app.storage.interface import NO_LABELS, Append, DocumentKind, Durability
 from app.storage.log import (
     BASE_SAMPLES,
     START,
@@ -158,21 +159,43 @@ class RedisStore(RedisReader):
         incidents: Sequence[IncidentRow] = NO_INCIDENTS,
     ) -> None:
         """Add an entry at the head."""
-        check_append(after, entry, labels)
-        check_incidents(incidents)
-        if incidents:
-            await asyncio.gather(
-                self._list_incidents(stream, incidents), self._mark_changes(stream, entry.position, incidents)
-            )
-        packed = msgspec.msgpack.encode(entry.ids) if entry.ids else b""
-        first = "" if entry.first_seq is None else int(entry.first_seq)
-        fields = chain.from_iterable((int(seq), body) for seq, body in labels.items())
-        arguments = (token, str(after), str(entry.position), entry.body, first, packed)
-        rows = _incident_fields(incidents)
-        reply = await self._calls.append(stream, *arguments, len(rows), *rows, *fields)
-        accept(reply, stream, after, token)
+        one = Append(stream, after, entry, labels, token, incidents)
+        await self._begin_appends([one])
+        await self._end_append(one, await self._calls.append(stream, *_words(one)))
+
+    async def append_each(self, appends: Sequence[Append]) -> list[StoreError | None]:
+        """Append to many logs, in as few pipelines as may be."""
+        await self._begin_appends(appends)
+        replies = await self._calls.append_each([(one.stream, _words(one)) for one in appends])
+        outcomes = [await self._outcome(one, reply) for one, reply in zip(appends, replies, strict=True)]
+        self.write_refusals.note(outcomes)
+        return outcomes
+
+    async def _begin_appends(self, appends: Sequence[Append]) -> None:
+        """Check what is to be appended; list incidents and mark their changes before it is there."""
+        for one in appends:
+            check_append(one.after, one.entry, one.labels)
+            check_incidents(one.incidents)
+        told = [one for one in appends if one.incidents]
+        listing = [self._list_incidents(one.stream, one.incidents) for one in told]
+        marking = [self._mark_changes(one.stream, one.entry.position, one.incidents) for one in told]
+        await asyncio.gather(*listing, *marking)
+
+    async def _end_append(self, one: Append, reply: list[Any]) -> None:
+        """Raise the error of the script if it refused; keep no more incidents than the index takes."""
+        accept(reply, one.stream, one.after, one.token)
         if len(reply) > 2 and reply[2] > INCIDENTS_KEPT:
-            await self._calls.read("incidents", stream, token, INCIDENTS_KEPT)
+            await self._calls.read("incidents", one.stream, one.token, INCIDENTS_KEPT)
+
+    async def _outcome(self, one: Append, reply: list[Any] | StoreError) -> StoreError | None:
+        """Give the error of an append, or None."""
+        if isinstance(reply, StoreError):
+            return reply
+        try:
+            await self._end_append(one, reply)
+        except StoreError as error:
+            return error
+        return None
 
     @records_refusals
     async def save_snapshot(
@@ -290,3 +313,13 @@ def _incident_fields(rows: Sequence[IncidentRow]) -> list[int | bytes]:
     for row in rows:
         fields += row.seq, OPENED.pack(row.opened) + row.body
     return fields
+
+
+def _words(one: Append) -> tuple[Any, ...]:
+    """Give the arguments of an append."""
+    entry, rows = one.entry, _incident_fields(one.incidents)
+    packed = msgspec.msgpack.encode(entry.ids) if entry.ids else b""
+    first = "" if entry.first_seq is None else int(entry.first_seq)
+    labels = chain.from_iterable((int(seq), body) for seq, body in one.labels.items())
+    arguments = (one.token, str(one.after), str(entry.position), entry.body, first, packed)
+    return *arguments, len(rows), *rows, *labels

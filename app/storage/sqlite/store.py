@@ -15,7 +15,7 @@ from limits.aio.storage import MemoryStorage
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Cause, StoreCorrupt, StoreError, StoreUnavailable
 from app.storage.incidents import NO_INCIDENTS, IncidentRow, Mark, check_incidents
-from app.storage.interface import NO_LABELS, DocumentKind, Durability
+from app.storage.interface import NO_LABELS, Append, DocumentKind, Durability
 from app.storage.log import Entry, Position, Snapshot, check_append, check_position, check_replace, last_trimmable
 from app.storage.sqlite import wal, writes
 from app.storage.sqlite.lock import FileLock
@@ -147,6 +147,16 @@ class SqliteStore(SqliteReader):
         check_incidents(incidents)
         write = partial(writes.append, stream=stream, after=after, entry=entry, labels=dict(labels))
         await self.writer.run(partial(write, incidents=incidents))
+
+    @records_refusals
+    async def append_each(self, appends: Sequence[Append]) -> list[StoreError | None]:
+        """Append to many logs, in one step of the thread."""
+        for one in appends:
+            check_append(one.after, one.entry, one.labels)
+            check_incidents(one.incidents)
+        outcomes = await self.writer.run(partial(writes.append_each, appends=appends))
+        self.write_refusals.note(outcomes)
+        return outcomes
 
     @records_refusals
     async def save_snapshot(

@@ -7,7 +7,7 @@ from time import time
 import msgspec
 
 from app.storage.bounds import NO_BOUNDS, Bound
-from app.storage.errors import StaleWriter, TooManyStreams
+from app.storage.errors import StaleWriter, StoreError, TooManyStreams
 from app.storage.incidents import (
     INCIDENTS_KEPT,
     MARKS_KEPT,
@@ -18,7 +18,7 @@ from app.storage.incidents import (
     Mark,
     lane_bounds,
 )
-from app.storage.interface import DocumentKind
+from app.storage.interface import Append, DocumentKind
 from app.storage.log import START, Entry, Position, Snapshot, base_is_due
 from app.storage.sqlite.rows import ENTRY_COLUMNS, as_entry, find_stream, read_snapshot, snapshot_position
 
@@ -91,6 +91,18 @@ def append(
     if incidents:
         _put_incidents(connection, number, incidents)
         _mark_changes(connection, stream, entry.position, incidents)
+
+
+def append_each(connection: sqlite3.Connection, appends: Sequence[Append]) -> list[StoreError | None]:
+    """Add entries to the logs of many streams; what refuses one has changed nothing."""
+    outcomes: list[StoreError | None] = []
+    for one in appends:
+        try:
+            append(connection, one.stream, one.after, one.entry, one.labels, one.incidents)
+            outcomes.append(None)
+        except StoreError as error:
+            outcomes.append(error)
+    return outcomes
 
 
 def _move_head(connection: sqlite3.Connection, stream: str, after: Position, entry: Entry) -> int | None:

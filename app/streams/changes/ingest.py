@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from app.streams.allowance import Allowance
@@ -10,6 +11,7 @@ from app.streams.batches.answer import Answer
 from app.streams.batches.loose import LooseSamples
 from app.streams.batches.records import Record, batch_of, runs
 from app.streams.changes.observe import observe
+from app.streams.changes.together import observe_together
 from app.streams.errors import MOST_NAMED, Refused
 from app.streams.open.registry import Registry
 from app.streams.open.session import Session
@@ -20,6 +22,8 @@ REFUSALS = (Refused, InvalidConfig, InvalidObservation)
 STREAMS_AT_ONCE = 128
 """As many as a store appends in one call; what they take in memory cannot be freed meanwhile."""
 STREAMS_TO_A_TURN = 16
+STREAMS_TOGETHER = 64
+"""More gain little, and other requests wait for them."""
 
 
 class Refusal(NamedTuple):
@@ -62,15 +66,32 @@ async def ingest(
 
     Ask other workers to hand over their streams, or refuse the records of these with LeaseHeld.
     """
+    singles = {stream: by_stream[stream][0] for stream in allowances if len(by_stream[stream]) == 1}
+    done = await ingest_singles(registry, singles, to)
     free = asyncio.Semaphore(STREAMS_AT_ONCE)
     async with asyncio.TaskGroup() as group:
-        for number, (stream, allowance) in enumerate(allowances.items()):
+        left = ((stream, allowance) for stream, allowance in allowances.items() if stream not in done)
+        for number, (stream, allowance) in enumerate(left):
             if number % STREAMS_TO_A_TURN == 0:
                 # let other requests run
                 await asyncio.sleep(0)
             await free.acquire()
             task = group.create_task(ingest_stream(registry, stream, by_stream[stream], allowance, to, asks=asks))
             task.add_done_callback(lambda _: free.release())
+
+
+async def ingest_singles(registry: Registry, records: Mapping[str, Record], to: Outcomes) -> set[str]:
+    """Observe the records, each the only one of its stream, that can be observed together; give their streams."""
+    done, waiting = set[str](), iter(records.items())
+    while group := dict(islice(waiting, STREAMS_TOGETHER)):
+        told = await observe_together(registry, group)
+        to.taken += told.answers
+        for record, error in told.failed:
+            to.refuse([record], error)
+        done |= told.streams
+        # a store in memory never waits
+        await asyncio.sleep(0)
+    return done
 
 
 async def ingest_stream(

@@ -1,8 +1,10 @@
 """Counts what was done to a stream in the metrics, once it is logged."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from app.metrics import Metrics
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState
 from core import Records
@@ -12,17 +14,31 @@ FRESH: Final = frozenset(("applied", "revised"))
 
 def count_learned(session: Session, state: StreamState, learned: Records) -> None:
     """Count samples that were learned, and the scores of those that have one."""
-    metrics, figures, now = session.metrics, state.figures, session.clock.monotonic()
-    metrics.samples["learned"].inc(len(learned))
-    metrics.note_learned(session.stream, now)
-    ready = learned.ready.tolist().count(True)
-    if ready:
-        # the warm-up comes first; lists, because most batches are a sample or two
-        scores, thresholds = learned.score[-ready:].tolist(), learned.threshold[-ready:].tolist()
-        flags = learned.is_anomaly.tolist().count(True)
-        metrics.note_scores(scores, thresholds, flags, figures.expected_flag_rates)
-        figures.take_scores(scores, thresholds, flags, now)
-    count_splits(session, state)
+    count_learned_each(session.metrics, [(session, state, learned)])
+
+
+def count_learned_each(metrics: Metrics, learned: Sequence[tuple[Session, StreamState, Records]]) -> None:
+    """Count the samples that streams have learned, in the metrics of all of them together once."""
+    all_scores, all_thresholds, all_flags = list[float](), list[float](), 0
+    expected = Counter[str]()
+    for session, state, records in learned:
+        figures, now = state.figures, session.clock.monotonic()
+        metrics.note_learned(session.stream, now)
+        ready = records.ready.tolist().count(True)
+        if ready:
+            # the warm-up comes first; lists, because most batches are a sample or two
+            scores, thresholds = records.score[-ready:].tolist(), records.threshold[-ready:].tolist()
+            flags = records.is_anomaly.tolist().count(True)
+            figures.take_scores(scores, thresholds, flags, now)
+            all_scores += scores
+            all_thresholds += thresholds
+            all_flags += flags
+            for truth, rate in figures.expected_flag_rates.items():
+                expected[truth] += rate * ready
+        count_splits(session, state)
+    metrics.samples["learned"].inc(sum(len(records) for _, _, records in learned))
+    if all_scores:
+        metrics.note_scores(all_scores, all_thresholds, all_flags, expected)
 
 
 def count_labelled(

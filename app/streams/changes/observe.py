@@ -16,7 +16,7 @@ from app.streams.batches.undeclared import refuse_undeclared
 from app.streams.changes.incidents import count_observed
 from app.streams.changes.metrics import count_learned
 from app.streams.errors import UnknownStream
-from app.streams.log.events import batch_body
+from app.streams.log.events import NOTHING_EXPLAINED, batch_body
 from app.streams.log.explanations import Explained, explained_in
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState, first_state
@@ -97,7 +97,7 @@ async def learn(session: Session, state: StreamState, new: NewRows, allowance: A
         records = Records.joined([out.records for out in observed], state.detector.config.n_features)
         session.metrics.observe_steps["engine"].observe(perf_counter() - began)
         explained = explained_in(observed)
-        await log(session, state, records, new.ids, batch_body(records, times, session.clock.steady(), explained))
+        await log(session, state, entry_of(session, records, new.ids, times, explained))
     state.note_times(times)
     count_observed(session, state, records)
     count_learned(session, state, records)
@@ -117,9 +117,20 @@ def accepted_times(session: Session, state: StreamState, new: NewRows) -> Times 
     return np.full(len(new.X), now) if uses_time else None
 
 
-async def log(session: Session, state: StreamState, learned: Records, ids: tuple[str, ...], body: bytes) -> None:
+def entry_of(
+    session: Session,
+    learned: Records,
+    ids: tuple[str, ...],
+    times: Times | None,
+    explained: Mapping[int, Explained] = NOTHING_EXPLAINED,
+) -> Entry:
+    """Give what the log says of learned samples."""
+    first, last = int(learned.seq[0]), int(learned.seq[-1])
+    return Entry(Position(last, 0), batch_body(learned, times, session.clock.steady(), explained), first, ids)
+
+
+async def log(session: Session, state: StreamState, entry: Entry) -> None:
     """Append what was learned to the log."""
     began = perf_counter()
-    first, last = int(learned.seq[0]), int(learned.seq[-1])
-    await session.append(state, Entry(Position(last, 0), body, first, ids))
+    await session.append(state, entry)
     session.metrics.observe_steps["append"].observe(perf_counter() - began)

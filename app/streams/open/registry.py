@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from itertools import takewhile
 
@@ -46,6 +46,22 @@ class Registry:
         async with self.reading(stream) as session, session.lock:
             yield session
 
+    @asynccontextmanager
+    async def changing_idle(self, streams: Iterable[str]) -> AsyncIterator[list[Session]]:
+        """Give the sessions, for a change, of those streams that are in memory and that nobody is changing."""
+        found = [session for stream in streams if (session := self.sessions.get(stream)) and session.is_idle]
+        for session in found:
+            await session.lock.acquire()  # does not wait
+            self.sessions.move_to_end(session.stream)
+            session.users += 1
+        try:
+            yield found
+        finally:
+            for session in found:
+                session.lock.release()
+                session.used_at = self.worker.clock.monotonic()
+                self._end_use(session)
+
     def _begin(self, stream: str) -> Session:
         session = self.sessions[stream] = Session(stream, self.worker)
         return session
@@ -57,13 +73,16 @@ class Registry:
         try:
             yield
         finally:
-            session.users -= 1
-            before, session.counted_bytes = session.counted_bytes, session.memory_bytes
-            self.held_bytes += session.counted_bytes - before
-            is_unused = not session.users and not session.is_open
-            if is_unused and self.sessions.get(session.stream) is session:
-                del self.sessions[session.stream]
-                self.worker.leases.release(session.stream)
+            self._end_use(session)
+
+    def _end_use(self, session: Session) -> None:
+        session.users -= 1
+        before, session.counted_bytes = session.counted_bytes, session.memory_bytes
+        self.held_bytes += session.counted_bytes - before
+        is_unused = not session.users and not session.is_open
+        if is_unused and self.sessions.get(session.stream) is session:
+            del self.sessions[session.stream]
+            self.worker.leases.release(session.stream)
 
     def peek(self, stream: str) -> StreamState | None:
         """Give the state of a stream that this worker writes, if it is in memory; nothing is loaded for it."""

@@ -10,6 +10,7 @@ from app.metrics import StreamFigures
 from app.storage import (
     NO_LABELS,
     START,
+    Append,
     Bound,
     Entry,
     Fenced,
@@ -78,6 +79,11 @@ class Session:
     @property
     def _is_current(self) -> bool:
         return self._is_trusted and self.leases.holds(self.stream)
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether the newest state is in memory, and nobody is changing it."""
+        return self.current_state is not None and not self.lock.locked()
 
     @property
     def figures(self) -> StreamFigures | None:
@@ -197,11 +203,15 @@ class Session:
         except TooManyStreams:
             raise  # there is nothing yet that could be ahead
         except BaseException as error:
-            if isinstance(error, StoreUnavailable):
-                self.backoff.note_refusal(error)
-            self._is_trusted, self._load_again_at = False, -math.inf
-            self.leases.drop(self.stream)
+            self.distrust(error)
             raise
+
+    def distrust(self, error: BaseException) -> None:
+        """Load the state again, with a new lease, before the next change: this error left it ahead of the log."""
+        if isinstance(error, StoreUnavailable):
+            self.backoff.note_refusal(error)
+        self._is_trusted, self._load_again_at = False, -math.inf
+        self.leases.drop(self.stream)
 
     async def create(self, state: StreamState, bounds: Sequence[Bound]) -> None:
         """Make a new stream known to the store. Raises TooManyStreams, or StreamAppeared if there is one by now."""
@@ -217,7 +227,15 @@ class Session:
 
     async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
         """Log an event that the engine has taken; only then is it acknowledged."""
-        await self.store.append(self.stream, state.position, entry, labels, self.leases.token(self.stream))
+        await self.store.append(*self.to_append(state, entry, labels))
+        self.note_appended(state, entry)
+
+    def to_append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> Append:
+        """Give what the store is to append for an event."""
+        return Append(self.stream, state.position, entry, labels, self.leases.token(self.stream))
+
+    def note_appended(self, state: StreamState, entry: Entry) -> None:
+        """Take note that an event is in the log."""
         self.backoff.note_success()
         state.position = self._acknowledged = entry.position
         state.unsaved_events += 1

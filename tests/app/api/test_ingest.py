@@ -479,6 +479,87 @@ async def test_after_a_failure_nothing_later_of_the_stream_is_taken():
         assert [one["code"] for one in answer["problems"]] == ["invalid_samples", *["store_unavailable"] * 2]
 
 
+@pytest.fixture
+async def fleet():
+    """A service with 70 streams that are ready, and its store."""
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        await service.observe(blobs(150, 2, 1), "s0")
+        state = await service.export("s0")
+        binary = {"Content-Type": "application/octet-stream"}
+        for i in range(1, 70):
+            await service.accepted("PUT", f"/streams/s{i}/import", content=state, headers=binary)
+        yield service, store
+
+
+def one_of_each(first_id=""):
+    samples = blobs(70, 2, 5).tolist()
+    return [
+        {"stream": f"s{i}", "sample": samples[i]} | ({"id": f"{first_id}{i}"} if first_id else {}) for i in range(70)
+    ]
+
+
+async def test_many_streams_learn_together_as_they_would_alone(fleet):
+    service, store = fleet
+    appends = []
+
+    async def count() -> None:
+        appends.append(1)
+
+    store.before["append_each"] = count
+    records = one_of_each("a")
+    records[3]["sample"] = [1e9, 5.0]
+    records[4]["sample"] = [None, 1.0]
+    records[5]["sample"] = [1.0, 1.0, 1.0]
+    before = await service.metric("itan_samples_total", outcome="learned")
+    answer = await ingest(service, records)
+    assert (answer["taken"], answer["refused_by_code"], len(appends)) == (69, {"invalid_samples": 1}, 2)
+    assert await service.metric("itan_samples_total", outcome="learned") == before + 69
+    for place in (0, 3, 4, 69):
+        alone = await service.accepted(
+            "POST", "/observe?stream=s5&learn=false", json={"samples": [records[place]["sample"]]}
+        )
+        assert rows(answer)[place]["score"] == alone["score"][0]
+    again = await ingest(service, records)
+    assert {name: again[name] for name in COLUMNS} == {name: answer[name] for name in COLUMNS}
+    assert (await service.accepted("GET", "/streams/s0"))["n_seen"] == 151
+
+
+async def test_a_stream_that_another_writes_fails_alone(fleet):
+    service, store = fleet
+    inner = store.append_each
+
+    async def refuse_one(appends):
+        place = [one.stream for one in appends].index("s7") if any(one.stream == "s7" for one in appends) else None
+        outcomes = await inner([one for one in appends if one.stream != "s7"])
+        if place is not None:
+            outcomes.insert(place, StoreUnavailable("gone"))
+        return outcomes
+
+    store.append_each = refuse_one
+    answer = await ingest(service, one_of_each())
+    assert [one["record"] for one in answer["problems"]] == [7]
+    assert answer["taken"] == 69
+    store.append_each = inner
+    service.registry.worker.clock.advance(60.0)
+    assert (await ingest(service, one_of_each()))["taken"] == 70
+    assert [(await service.accepted("GET", f"/streams/s{i}"))["n_seen"] for i in (6, 7)] == [152, 151]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [(StoreUnavailable("gone"), 503, "store_unavailable"), (RuntimeError("x"), 500, "internal_error")],
+)
+async def test_what_the_store_did_not_keep_of_many_streams_is_not_learned(fleet, error, status, code):
+    service, store = fleet
+    states = [await service.export(f"s{i}") for i in (0, 69)]
+    store.before["append_each"] = raising(error)
+    await service.refused("POST", "/ingest", status, code, json=one_of_each())
+    store.before.clear()
+    service.registry.worker.clock.advance(60.0)
+    assert [await service.export(f"s{i}") for i in (0, 69)] == states
+
+
 async def test_what_fails_inside_is_logged_and_fails_alone(caplog):
     store = DisturbedStore(MemoryStore())
     async with Service(store) as service:
