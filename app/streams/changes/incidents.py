@@ -21,9 +21,9 @@ def count_observed(session: Session, state: StreamState, learned: Records) -> No
     A sample says one thing at most: where an incident opens, the one before may have ended by its time. So the closed
     are what is left of those that were open or were opened.
     """
-    happened = np.flatnonzero(learned.event)
-    if not len(happened):
+    if not np.count_nonzero(learned.event):
         return
+    happened = np.flatnonzero(learned.event)
     events, ids = learned.event[happened].tolist(), learned.incident[happened].tolist()
     opened, accepted = state.detector.n_incidents - state.figures.incidents, events.count(ACCEPTED)
     closed = opened - accepted + state.figures.is_in_incident - bool(state.detector.incident)

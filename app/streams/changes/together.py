@@ -148,7 +148,9 @@ def answers_to(kept: Learned) -> list[tuple[Sequence[Record], Answer]]:
     alike: defaultdict[np.dtype, list[tuple[Record, Records]]] = defaultdict(list)
     for one, records in kept:
         alike[records.rows.dtype].append((one.record, records))
-    return [
-        ([record for record, _ in pairs], Answer.of(Records(np.concatenate([records.rows for _, records in pairs]))))
-        for pairs in alike.values()
-    ]
+    found: list[tuple[Sequence[Record], Answer]] = []
+    for kind, pairs in alike.items():
+        # np.concatenate works out the common type of rows for each of them
+        rows = np.frombuffer(b"".join(records.rows.tobytes() for _, records in pairs), kind)
+        found.append(([record for record, _ in pairs], Answer.of(Records(rows))))
+    return found
