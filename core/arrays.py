@@ -38,12 +38,13 @@ def packed(matrices: FloatArray) -> FloatArray:
     """Symmetric matrices (k, m, m) as rows (k, m (m + 1) / 2); rows (k, m), of diagonal ones, as they are."""
     if matrices.ndim == 2:
         return matrices
-    i, j = _upper(matrices.shape[1])
+    i, j = upper_triangle(matrices.shape[1])
     return matrices[:, i, j]
 
 
 @cache
-def _upper(m: int) -> tuple[IntArray, IntArray]:
+def upper_triangle(m: int) -> tuple[IntArray, IntArray]:
+    """Rows and columns of the upper triangle of a matrix (m, m)."""
     return np.triu_indices(m)
 
 
@@ -56,7 +57,7 @@ def variances(rows: FloatArray, m: int) -> FloatArray:
     """The diagonals (k, m) of matrices as packed gives them."""
     if rows.shape[1] == m:
         return rows
-    i, j = _upper(m)
+    i, j = upper_triangle(m)
     return rows[:, i == j]
 
 
@@ -65,7 +66,7 @@ def unpacked(rows: FloatArray, like: FloatArray) -> FloatArray:
     if like.ndim == 2:
         return rows
     m = like.shape[1]
-    i, j = _upper(m)
+    i, j = upper_triangle(m)
     matrices = np.empty((len(rows), m, m))
     matrices[:, i, j] = matrices[:, j, i] = rows
     return matrices

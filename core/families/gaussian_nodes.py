@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from core.arrays import BoolArray, FloatArray, IntArray, padded, product_by_blocks
+from core.arrays import BoolArray, FloatArray, IntArray, padded, product_by_blocks, upper_triangle
 from core.families.base import Conditional, LeftOut, Prior
 from core.families.cholesky import factor
 from core.families.node_arrays import NodeArrays, by_chunks, drawn_to
@@ -29,8 +29,6 @@ class GaussianNodes(NodeArrays):
         self._whitening = np.zeros((0, m, m))
         self._precision = np.zeros((0, m, m))
         self._log_volume = np.zeros(0)
-        self._i, self._j = np.triu_indices(m)
-        self._is_square = (self._i == self._j).astype(float)
         self._partial: dict[bytes, tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = {}
 
     def update(self, statistics: Statistics, prior: Prior, nodes: IntArray) -> None:
@@ -129,13 +127,15 @@ class GaussianNodes(NodeArrays):
     def _place(self) -> None:
         """Squared distances as linear in the products y_i y_j, y and 1, with y = x - the root's mean; last, |y|^2."""
         self._center = self.mean[0].copy()
+        i, j = upper_triangle(len(self._center))
+        is_square = (i == j).astype(float)
         self._peak = self._log_peak(self._log_volume, len(self._center))
         from_center = self.mean - self._center
         pull = np.matmul(self._precision, from_center[:, :, None])[:, :, 0]
-        products = self._precision[:, self._i, self._j] * (2.0 - self._is_square)
-        self._coefficients = self._blank(len(self._i) + len(self._center) + 1, len(self.mean) + 1)
-        self._coefficients[: len(self._i), :-1], self._coefficients[: len(self._i), -1] = products.T, self._is_square
-        self._coefficients[len(self._i) : -1, :-1] = -2.0 * pull.T
+        products = self._precision[:, i, j] * (2.0 - is_square)
+        self._coefficients = self._blank(len(i) + len(self._center) + 1, len(self.mean) + 1)
+        self._coefficients[: len(i), :-1], self._coefficients[: len(i), -1] = products.T, is_square
+        self._coefficients[len(i) : -1, :-1] = -2.0 * pull.T
         self._coefficients[-1, :-1] = (pull * from_center).sum(1)
         self._near = NEAR / np.einsum("nii->ni", self._precision).max()
         self._edges: dict[float, float] = {}
@@ -146,10 +146,11 @@ class GaussianNodes(NodeArrays):
         return np.zeros((rows, columns))
 
     def _squared_distance(self, X: FloatArray) -> FloatArray:
-        n, products = len(X), len(self._i)
+        i, j = upper_triangle(X.shape[1])
+        n, products = len(X), len(i)
         Y = X - self._center
         terms = np.zeros((padded(n), len(self._coefficients)))
-        np.multiply(Y.take(self._i, 1), Y.take(self._j, 1), out=terms[:n, :products])
+        np.multiply(Y.take(i, 1), Y.take(j, 1), out=terms[:n, :products])
         terms[:n, products:-1], terms[:n, -1] = Y, 1.0
         sums = product_by_blocks(terms, self._coefficients)[:n]
         squared: FloatArray = sums[:, :-1]

@@ -5,7 +5,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from core.arrays import BLOCK_ROWS, BoolArray, FloatArray, IntArray
+from core.arrays import BLOCK_ROWS, BoolArray, FloatArray, upper_triangle
 
 
 def row_width(n_nodes: int, n_features: int) -> int:
@@ -18,11 +18,6 @@ def _edges(n_nodes: int, n_features: int) -> tuple[int, ...]:
     """Where in a row coefficients, centre, freedom, exponents, peak, nearness and edge begin and end."""
     coefficients = (n_features * (n_features + 1) // 2 + n_features + 1) * (n_nodes + 1)
     return tuple(accumulate((0, coefficients, n_features, n_nodes, n_nodes, n_nodes, 1, 1)))
-
-
-@cache
-def _pairs(n_features: int) -> tuple[IntArray, IntArray]:
-    return np.triu_indices(n_features)
 
 
 class StudentStack:
@@ -38,7 +33,7 @@ class StudentStack:
 
         Not for those so far out that they are whitened, or drawn in.
         """
-        i, j = _pairs(X.shape[1])
+        i, j = upper_triangle(X.shape[1])
         Y = X - self._center
         # whole blocks of rows, as product_by_blocks takes them: a product rounds by its shape
         terms = np.zeros((len(X), BLOCK_ROWS, self._coefficients.shape[1]))
