@@ -19,7 +19,11 @@ pytest.importorskip("openapi_python_client", reason="openapi-python-client is no
 
 NAME, KEY = "itan_generated", "all-may"
 # the generator knows no lines of JSON: they are sent as a file is
-SETTINGS = "content_type_overrides: {application/x-ndjson: application/octet-stream}\npost_hooks: []\n"
+# the generator knows no other types of bodies
+BYTES = ("application/x-ndjson", "application/x-protobuf", "text/plain")
+SETTINGS = "post_hooks: []\ncontent_type_overrides:\n" + "".join(
+    f"  {name}: application/octet-stream\n" for name in BYTES
+)
 
 
 @pytest.fixture(scope="module")

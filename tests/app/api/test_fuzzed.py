@@ -32,6 +32,7 @@ SAMPLES = {"samples": [{"cpu": k % 7 / 7, "latency_ms": 20 + k % 5} for k in ran
 BY_STREAM = {
     "observe",
     "ingest_records",
+    "ingest_otlp",
     "put_source",
     "put_rule",
     "label",
@@ -49,7 +50,7 @@ REJECTED = [400, 401, 403, 404, 405, 409, 413, 415, 422]
 # the path is also that of the stream of this name, which OPTIONS rightly says
 TWO_PATHS = {"estimate_stream"}
 # takes the valid records of a body, and answers 200
-RECORD_BY_RECORD = {"ingest_records"}
+RECORD_BY_RECORD = {"ingest_records", "ingest_otlp"}
 
 
 class Seeded:
