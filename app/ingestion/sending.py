@@ -77,14 +77,20 @@ class Sender:
             self._refused(bundle[problem.record].line, problem)
 
 
-def makes_ids(client: Client, source: str) -> bool:
-    """Tell whether a source gives its records ids; of a key that may only send, the answer is not known."""
+def makes_ids(client: Client, name: str) -> bool:
+    """Tell whether a source gives its records ids; of a key that may only send, the answer is not known.
+
+    Raises ValueError for a source whose records cannot be cut into requests.
+    """
     try:
-        return client.get_source(source).id != ""
+        source = client.get_source(name)
     except ApiError as error:
         if error.status != FORBIDDEN:
             raise
         return False
+    if source.format != "json" or source.join_seconds is not None:
+        raise ValueError(f"source {name} reads whole requests, not single records of JSON")
+    return source.id != ""
 
 
 class _Known(msgspec.Struct):

@@ -37,6 +37,7 @@ class Ingested(Columns, frozen=True, kw_only=True):
     refused: int
     flagged: int
     refused_by_code: dict[str, int]
+    ignored: int = 0
     record: list[int] | None = None
     stream: list[str] | None = None
     seq: list[int] | None = None

@@ -28,6 +28,9 @@ class Source(msgspec.Struct, frozen=True):
     missing: str
     new: str
     config: dict[str, Any]
+    format: str = "json"
+    feature: str = ""
+    join_seconds: float | None = None
 
 
 class SourceNames(msgspec.Struct, frozen=True):

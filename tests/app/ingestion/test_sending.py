@@ -103,6 +103,12 @@ def test_what_a_source_reads_is_sent_as_it_is_and_again_if_that_makes_ids(templa
     assert talk.bodies[1:] == [[record.text for record in BUNDLE]] * tries
 
 
+@pytest.mark.parametrize("more", [{"format": "influx"}, {"join_seconds": 10.0}])
+def test_a_source_that_reads_whole_requests_is_refused(more: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="source mine reads whole requests"):
+        Talk(httpx2.Response(200, json=PRESET | {"id": ""} | more)).sender("mine")
+
+
 def test_a_key_that_may_not_read_sources_still_sends() -> None:
     talk = Talk(problem(403, "forbidden"), httpx2.Response(200, json=counts(5)))
     talk.sender("mine").send(BUNDLE)
