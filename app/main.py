@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -25,6 +26,7 @@ from app.api import (
     session,
     sources,
     streams,
+    templates,
     workers,
 )
 from app.api.measuring import Measured
@@ -52,6 +54,7 @@ from app.streams.open.registry import Registry
 from app.streams.open.shutdown import shut_down
 from app.streams.open.worker import Worker
 from app.streams.views.catalog import Catalog
+from app.templates import defaults_of, templates_in
 from app.workers.forwarder import Forwarder
 from app.workers.peers import Peers
 from app.workers.signatures import Signatures
@@ -67,6 +70,7 @@ RESOURCES = (
     listing,
     streams,
     sources,
+    templates,
     rules,
     repairs,
     histories,
@@ -88,7 +92,8 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     key_watch = watch_of(settings, keys, clock, metrics)
     store = store or open_store(settings.store, settings.durability)
     store.write_refusals.on_refusal = lambda cause: metrics.refused_writes[cause].inc()
-    registry = Registry(Worker.of(store, settings, clock, metrics))
+    kept_templates = templates_in(store, clock, settings.max_templates)
+    registry = Registry(Worker.of(store, settings, clock, metrics, partial(defaults_of, kept_templates)))
     checker = Checker(registry)
     metrics.watch(
         Gauges(registry),
@@ -113,6 +118,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
         signatures=signatures,
         sources=sources_in(store, clock, settings.max_sources),
         rules=rules_in(store, clock, settings.max_rules),
+        templates=kept_templates,
         sender=Sender(allow_private=settings.notices_allow_private),
         checker=checker,
         metrics=metrics,

@@ -129,6 +129,9 @@ EXAMPLES: Final[dict[str, Any]] = {
         "config": {"expected_anomaly_rate": 0.001},
     },
     "SourceList": {"sources": ["collectd", "fluent-bit", "telegraf", "vector", "vector-metrics"]},
+    "TemplateBody": {"streams": "plant-*", "config": {"expected_anomaly_rate": 0.001}},
+    "TemplateAnswer": {"streams": "plant-*", "config": {"expected_anomaly_rate": 0.001}, "template": "plants"},
+    "TemplateList": {"templates": ["plants"]},
     "RuleBody": {
         "streams": "web-*",
         "target": "webhook",

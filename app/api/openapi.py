@@ -25,6 +25,7 @@ TAGS = {
     "density": "The learned density.",
     "sources": "How the records of agents become samples.",
     "rules": "Who is told of incidents.",
+    "templates": "The configs that new streams get.",
     "streams": "Create, inspect, list, reset, delete, export and import streams.",
     "watching": "Past and present samples of a stream.",
     "session": "Signing in to the live page.",

@@ -14,6 +14,7 @@ from app.streams.log.positions import MAX_SEQ
 STREAM: dict[str, Any] = {"type": "string", "pattern": f"^{NOT_DOTS}{PATTERN}$", "examples": ["web-1"]}
 SOURCE: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$", "examples": ["telegraf"]}
 RULE: dict[str, Any] = SOURCE | {"examples": ["on-call"]}
+TEMPLATE: dict[str, Any] = SOURCE | {"examples": ["plants"]}
 T = TypeVar("T")
 
 STREAM_ALONE = re.compile(f"stream=({PATTERN})".encode())

@@ -20,6 +20,7 @@ from app.streams.open.tasks import Tasks
 from app.streams.views.band import Bands
 from app.streams.views.catalog import Catalog
 from app.streams.views.grids import GridCache
+from app.templates import Templates
 from app.workers.forwarder import Forwarder
 from app.workers.signatures import Signatures
 
@@ -41,6 +42,7 @@ class Service:
     signatures: Signatures
     sources: Sources
     rules: Rules
+    templates: Templates
     sender: Sender
     checker: Checker
     metrics: Metrics

@@ -29,15 +29,16 @@ async def put_stream(request: Request) -> Response:
     """Create a stream with a config of its own."""
     service, stream = service_of(request), checked_stream_id(request.path_params["stream"])
     allowance = permitted_allowance(request, Scope.ADMIN, stream)
-    config = await read_config(request)
+    given = await read_fields(request)
+    DetectorConfig.from_dict(given)
     await allowance.keep(0)
-    return await service.tasks.shielded(create_stream(service, stream, config, allowance))
+    return await service.tasks.shielded(create_stream(service, stream, given, allowance))
 
 
-async def read_config(request: Request) -> DetectorConfig:
-    """Read a body that is a stream's config."""
+async def read_fields(request: Request) -> dict[str, Any]:
+    """Read a body that is the fields of a stream's config."""
     read_query(request)
-    return DetectorConfig.from_dict(read_object(checked_tree(await read_small(request)), '{"n_features": 2}'))
+    return read_object(checked_tree(await read_small(request)), '{"n_features": 2}')
 
 
 def read_object(given: Any, example: str) -> dict[str, Any]:
@@ -47,10 +48,10 @@ def read_object(given: Any, example: str) -> dict[str, Any]:
     return given
 
 
-async def create_stream(service: Service, stream: str, config: DetectorConfig, allowance: Allowance) -> Response:
+async def create_stream(service: Service, stream: str, given: Mapping[str, Any], allowance: Allowance) -> Response:
     """Create a stream when it is the request's turn."""
     async with service.registry.changing(stream) as session:
-        is_new = await create(session, config, allowance)
+        is_new = await create(session, given, allowance)
         return answer(await describe(session), 201 if is_new else 200)
 
 
@@ -58,7 +59,7 @@ async def post_estimate(request: Request) -> Response:
     """Say what a stream of a config would take, without creating one."""
     service = service_of(request)
     service.keys.permit(request, Scope.READ)
-    expected = estimate(await read_config(request))
+    expected = estimate(DetectorConfig.from_dict(await read_fields(request)))
     streams = int(service.settings.memory_budget_bytes // expected.memory_bytes)
     return answer(
         StreamEstimate(expected.memory_bytes, expected.snapshot_bytes, expected.log_bytes_per_sample, streams)

@@ -11,7 +11,7 @@ from msgspec import Meta
 from app.sources.errors import InvalidRecord
 from app.sources.joining import joined, version_of
 from app.sources.keys import Keys, leaves_of
-from app.sources.source import UNITS, Source, config_of
+from app.sources.source import UNITS, Source, fields_of
 from app.sources.templates import Leaves, MissingKey, Template, plain
 from app.streams.batches.loose import Rules
 from app.streams.batches.records import Record
@@ -120,7 +120,7 @@ def lacking(field: str, missing: MissingKey, leaves: Leaves) -> InvalidRecord:
 
 def rules_of(source: Source) -> Rules:
     """Say how samples of a source fit their streams."""
-    return Rules(source.missing == "null", "features" in source.config, lambda names: config_of(source, names))
+    return Rules(source.missing == "null", "features" in source.config, lambda names: fields_of(source, names))
 
 
 def is_number(value: Any) -> bool:

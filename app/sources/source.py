@@ -74,7 +74,7 @@ def check(source: Source) -> None:
         raise InvalidSource("stream", source.stream, LITERAL)
     if source.join_seconds is not None and not source.timestamp:
         raise InvalidSource("timestamp", source.timestamp, TIME_TO_JOIN)
-    config_of(source, ["x"])
+    DetectorConfig.from_dict(fields_of(source, ["x"]))
 
 
 def refuse_braces(name: str, text: str) -> None:
@@ -84,6 +84,6 @@ def refuse_braces(name: str, text: str) -> None:
         raise InvalidSource(name, text, BRACES)
 
 
-def config_of(source: Source, names: list[str]) -> DetectorConfig:
-    """Give the config of a new stream with these features, unless the source declares its features."""
-    return DetectorConfig.from_dict({"features": [{"name": name} for name in names]} | source.config)
+def fields_of(source: Source, names: list[str]) -> dict[str, Any]:
+    """Give what a source says of the config of a new stream with these features, unless it declares its own."""
+    return {"features": [{"name": name} for name in names]} | source.config

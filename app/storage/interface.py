@@ -30,6 +30,7 @@ class DocumentKind(StrEnum):
 
     SOURCE = "source"
     RULE = "rule"
+    TEMPLATE = "template"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from app.api.schemas.service import Health, Problem
 from app.api.schemas.session import SessionAnswer, SignInBody
 from app.api.schemas.sources import SourceAnswer, SourceBody, SourceList
 from app.api.schemas.streams import StreamDescription, StreamEstimate, StreamPage
+from app.api.schemas.templates import TemplateAnswer, TemplateBody, TemplateList
 from app.streams.maintenance.repair import Checked, Repaired
 
 DOCUMENTED: list[type[msgspec.Struct]] = [
@@ -23,6 +24,9 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     SourceBody,
     SourceAnswer,
     SourceList,
+    TemplateBody,
+    TemplateAnswer,
+    TemplateList,
     RuleBody,
     RuleAnswer,
     RuleList,

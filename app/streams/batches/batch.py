@@ -1,7 +1,8 @@
 """The samples of one request, with their ids and times."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from app.streams.batches.timestamps import Times
 from app.streams.errors import IdConflict, InvalidIds, StreamExists, refuse_beyond
 from app.streams.faults import Fault
 from core import Calendar, DetectorConfig, Records
+
+NO_DEFAULTS: Final[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,12 @@ class Batch:
     explain: bool = False
     calendar: Calendar | None = None
 
-    def config(self, stream: str) -> DetectorConfig:
-        """Describe the stream that these samples would begin."""
-        config = self.samples.config(stream)
-        return config if self.calendar is None else replace(config, calendar=self.calendar)
+    def config(self, stream: str, defaults: Mapping[str, Any] = NO_DEFAULTS) -> DetectorConfig:
+        """Describe the stream that these samples would begin. Raises InvalidConfig if they do not fit the defaults."""
+        own = self.samples.fields(stream)
+        if self.calendar is not None:
+            own = {**own, "calendar": self.calendar}
+        return DetectorConfig.from_dict({**defaults, **own})
 
     def refuse_other_calendar(self, stream: str, config: DetectorConfig) -> None:
         """Raise StreamExists if the request names a calendar that the stream does not have."""

@@ -1,5 +1,8 @@
 """Samples as bytes."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from app.streams.batches.samples import CheckedSamples, Matrix, Places, first_in_rows
@@ -18,7 +21,7 @@ class BinarySamples(CheckedSamples):
         """Count the rows of that width."""
         return len(self._body) // (8 * n_features)
 
-    def config(self, stream: str) -> DetectorConfig:
+    def fields(self, stream: str) -> Mapping[str, Any]:
         """Refuse: bytes do not say how wide a new stream is."""
         raise UnknownStream(stream)
 

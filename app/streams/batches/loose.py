@@ -1,7 +1,8 @@
 """Samples of agents, which add and leave out names as they like."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from app.streams.batches.features import names_in
 from app.streams.batches.rows import NamedRow, NamedSamples, Value, flat
@@ -16,7 +17,7 @@ class Rules:
 
     fills_missing: bool
     declares_features: bool
-    config_of: Callable[[list[str]], DetectorConfig]
+    fields_of: Callable[[list[str]], Mapping[str, Any]]
 
 
 class LooseSamples(NamedSamples):
@@ -30,9 +31,9 @@ class LooseSamples(NamedSamples):
     def first(self) -> tuple[Sequence[str], Sequence[Value]]:
         return ((), ()) if self._rules.declares_features else super().first()
 
-    def config(self, stream: str) -> DetectorConfig:
-        """Describe a stream as the rules say, with the names of the first sample."""
-        return self._rules.config_of(list(self._names))
+    def fields(self, stream: str) -> Mapping[str, Any]:
+        """Ask for what the rules say, and for the names of the first sample."""
+        return self._rules.fields_of(list(self._names))
 
     def _arranged(self, config: DetectorConfig) -> Matrix | None:
         names = names_in(config)

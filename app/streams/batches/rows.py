@@ -11,7 +11,7 @@ from app.streams.batches.features import names_in, refuse_many_features
 from app.streams.batches.samples import CheckedSamples, Matrix, Places
 from app.streams.errors import MOST_NAMED
 from app.streams.faults import MOST_ITEMS, Fault, Faults
-from core import DetectorConfig, Feature
+from core import DetectorConfig
 
 Value = float | None
 ArrayRow = Sequence[Value]
@@ -77,10 +77,10 @@ class ArraySamples(RowSamples):
             field, range(len(rows)) if places is None else places, flat(rows, self._width) if is_even else None
         )
 
-    def config(self, stream: str) -> DetectorConfig:
-        """Describe a stream as wide as the first row."""
+    def fields(self, stream: str) -> Mapping[str, Any]:
+        """Ask for as many features as the first row has."""
         refuse_many_features(self._width, self.field)
-        return DetectorConfig(n_features=self._width)
+        return {"n_features": self._width}
 
     def _arranged(self, config: DetectorConfig) -> Matrix | None:
         return self._X if self._width == config.n_features else None
@@ -107,10 +107,10 @@ class NamedSamples(RowSamples):
         self._rows = rows if X is None else None
         super().__init__(field, range(len(rows)) if places is None else places, X)
 
-    def config(self, stream: str) -> DetectorConfig:
-        """Describe a stream with the names of the first object, in its order."""
+    def fields(self, stream: str) -> Mapping[str, Any]:
+        """Ask for the names of the first object, in its order."""
         refuse_many_features(len(self._names), self.field)
-        return DetectorConfig(features=tuple(Feature(name) for name in self._names))
+        return {"features": [{"name": name} for name in self._names]}
 
     def _arranged(self, config: DetectorConfig) -> Matrix | None:
         names = names_in(config)

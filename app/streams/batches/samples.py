@@ -1,7 +1,8 @@
 """Samples as they arrive, turned into a matrix once the stream that they are for is known."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +29,8 @@ class Samples(ABC):
         """Count the samples."""
 
     @abstractmethod
-    def config(self, stream: str) -> DetectorConfig:
-        """Describe the stream that these samples would begin."""
+    def fields(self, stream: str) -> Mapping[str, Any]:
+        """Give what these samples say of the config of a stream that they would begin."""
 
     def first(self) -> tuple[Sequence[str], Sequence[float | None]]:
         """Give the names and values of the first sample; no names if it has none, nothing if a config declares them."""
@@ -58,10 +59,10 @@ class MixedSamples(Samples):
     def count(self, n_features: int) -> int:
         return sum(part.count(n_features) for part in self._parts) + len(self._faults)
 
-    def config(self, stream: str) -> DetectorConfig:
-        """Describe the stream that the first part would begin, if all could be read."""
+    def fields(self, stream: str) -> Mapping[str, Any]:
+        """Give what the first part says, if all could be read."""
         InvalidSamples.for_any(self._faults)
-        return self._parts[0].config(stream)
+        return self._parts[0].fields(stream)
 
     def first(self) -> tuple[Sequence[str], Sequence[float | None]]:
         return self._parts[0].first()

@@ -15,8 +15,13 @@ from core import Detector, DetectorConfig, InvalidSnapshot, try_out
 MAX_IMPORTED_SEQ = 2**52
 
 
-async def create(session: Session, config: DetectorConfig, allowance: Allowance = UNLIMITED) -> bool:
-    """Create a stream; tell whether it is new. Raises StreamExists if there is one with another config."""
+async def create(session: Session, given: Mapping[str, Any], allowance: Allowance = UNLIMITED) -> bool:
+    """Create a stream with these fields of a config; tell whether it is new.
+
+    What is left out comes from the stream's template, then from the profile. Raises StreamExists if there is one with
+    another config.
+    """
+    config = DetectorConfig.from_dict({**await session.defaults(), **given})
     try:
         state = await session.state()
     except UnknownStream:

@@ -59,7 +59,7 @@ async def state_for(session: Session, batch: Batch, allowance: Allowance) -> Str
     except UnknownStream:
         if not (session.settings.auto_create and allowance.creates):
             raise
-        config = batch.config(session.stream)
+        config = batch.config(session.stream, await session.defaults())
         refuse_undeclared(*batch.samples.first(), batch.samples.field, session.clock.now())
         return first_state(config)
 

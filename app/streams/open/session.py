@@ -5,6 +5,7 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from app.metrics import StreamFigures
 from app.storage import (
@@ -264,6 +265,10 @@ class Session:
         except (StaleWriter, Fenced):
             self.forget()
             raise
+
+    async def defaults(self) -> Mapping[str, Any]:
+        """Give the fields of the config that the stream gets, if it is new, unless it is given others."""
+        return await self._worker.defaults_of(self.stream)
 
     def mark_readable(self) -> None:
         """Note that the stream can be read, and whether its replay differs from its log."""

@@ -1,7 +1,8 @@
 """What all streams of this process share."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from app.metrics import Metrics
 from app.settings import Settings
@@ -11,6 +12,14 @@ from app.streams.open.health import StreamHealth
 from app.streams.open.leases import Leases
 from app.streams.open.owners import owner_of, unique_name
 from app.streams.open.subscriptions import Subscriptions
+
+DefaultsOf = Callable[[str], Awaitable[Mapping[str, Any]]]
+"""Gives the fields of the config that a new stream gets unless it is given others."""
+
+
+async def no_defaults(_: str) -> Mapping[str, Any]:
+    """Give no field."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +33,15 @@ class Worker:
     leases: Leases
     health: StreamHealth
     subscriptions: Subscriptions
+    defaults_of: DefaultsOf
 
     @classmethod
-    def of(cls, store: Store, settings: Settings, clock: Clock, metrics: Metrics) -> Self:
+    def of(
+        cls, store: Store, settings: Settings, clock: Clock, metrics: Metrics, defaults_of: DefaultsOf = no_defaults
+    ) -> Self:
         """Make a worker that has no stream yet."""
         owner = owner_of(settings.worker or unique_name(), settings.advertise_url)
         leases = Leases(store, owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
-        return cls(store, settings, clock, metrics, leases, StreamHealth(), Subscriptions(settings.max_watchers))
+        return cls(
+            store, settings, clock, metrics, leases, StreamHealth(), Subscriptions(settings.max_watchers), defaults_of
+        )

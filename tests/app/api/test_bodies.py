@@ -11,7 +11,6 @@ from app.api.bodies.reading import InvalidJson, decode, invalid_body, refuse_rep
 from app.api.bodies.samples import read_batch
 from app.api.feedback import read_labels
 from app.api.schemas.samples import ObserveBody
-from core import DetectorConfig
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 NAMES = st.text(st.sampled_from('ab:"\\\u00e9 ,{}[]'), min_size=1, max_size=4)
@@ -33,7 +32,7 @@ def test_a_repeated_name_is_refused_and_no_other(pairs, ids):
     names = [name for name, _ in pairs]
     if len(set(names)) == len(names):
         batch = read(body)
-        assert batch.samples.matrix(DetectorConfig(features=batch.samples.config("s").features)).shape == (
+        assert batch.samples.matrix(batch.config("s")).shape == (
             1,
             len(names),
         )

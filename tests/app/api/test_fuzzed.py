@@ -35,6 +35,7 @@ BY_STREAM = {
     "ingest_otlp",
     "put_source",
     "put_rule",
+    "put_template",
     "label",
     "get_log_density",
     "get_density_grid",

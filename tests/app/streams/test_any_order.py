@@ -121,7 +121,7 @@ class Life(RuleBasedStateMachine):
     def begin(self) -> None:
         self.runner.run(self.start())
         for stream in self.models:
-            assert self.run(stream, create, self.config)
+            assert self.run(stream, create, self.config.to_dict())
 
     async def start(self, worker: str = "0") -> None:
         self.store = self.make_store()
