@@ -4,6 +4,7 @@ from itan_client.answers.density import Band, DensityGrid, LogDensity, Model
 from itan_client.answers.events import Event, LabelsGiven, LogReplaced, ModelGrown, SamplesSeen, StreamDeleted
 from itan_client.answers.history import History, InspectedSample, LoggedSample, Review
 from itan_client.answers.ingest import Ingested, RefusedRecord
+from itan_client.answers.rules import Rule, RuleTest
 from itan_client.answers.samples import Costs, Explanation, Feedback, Observed
 from itan_client.answers.sources import Source
 from itan_client.answers.streams import Checked, Estimate, Repaired, Stream, StreamSummary
@@ -41,6 +42,8 @@ __all__ = [
     "Repaired",
     "Request",
     "Review",
+    "Rule",
+    "RuleTest",
     "SamplesSeen",
     "ServiceUnreachable",
     "Source",

@@ -102,6 +102,11 @@ class AsyncClient:
     get_source = _sending(calls.get_source)
     put_source = _sending(calls.put_source)
     delete_source = _sending(calls.delete_source)
+    rules = _sending(calls.rules)
+    get_rule = _sending(calls.get_rule)
+    put_rule = _sending(calls.put_rule)
+    delete_rule = _sending(calls.delete_rule)
+    test_rule = _sending(calls.test_rule)
 
     async def watch(self, stream: str, after: str = "", *, values: bool = False) -> AsyncIterator[Event]:
         """Iterate over what happens to a stream from now on, or from a position of its log, until it is deleted.

@@ -10,6 +10,7 @@ import httpx2
 import msgspec
 import pytest
 
+from app.api.schemas import rules as rule_forms
 from app.api.schemas.density import DensityAnswer, DensityGrid, ExpectedBand, Model, Node
 from app.api.schemas.history import History, ReviewQueue, Sample
 from app.api.schemas.ingest import IngestAnswer
@@ -19,7 +20,7 @@ from app.api.schemas.streams import StreamDescription, StreamEstimate
 from app.streams.maintenance.repair import Checked, Repaired
 from app.streams.views.overview import Overview
 from itan_client import ApiError, AsyncClient, Client, calls
-from itan_client.answers import density, history, ingest, samples, sources, streams
+from itan_client.answers import density, history, ingest, rules, samples, sources, streams
 from tests.app.harness import Service, blobs
 from tests.client.threaded import Threaded
 
@@ -28,6 +29,7 @@ X = [dict(zip("ab", row, strict=True)) for row in blobs(150).tolist()]
 IDS = [f"i{place}" for place in range(150)]
 RECORDS = [{"stream": f"r{place % 3}", "sample": [place / 7, 1.0], "id": f"r{place}"} for place in range(12)]
 SOURCE = {"stream": "{host}", "features": ["*"], "ignore": ["host"]}
+RULE = {"target": "chat", "url": "http://127.0.0.1:1/", "quiet_hours": {"begin": "22:00", "end": "07:00"}}
 SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("estimate", (FIRST,), {}),
     ("create", ("s", FIRST), {}),
@@ -62,6 +64,11 @@ SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("get_source", ("mine",), {}),
     ("ingest_lines", (b'{"host": "h", "x": 1}\n{"host": 2}\n{"x": 3}', "mine"), {}),
     ("delete_source", ("mine",), {}),
+    ("put_rule", ("mine", RULE), {}),
+    ("get_rule", ("mine",), {}),
+    ("rules", (), {}),
+    ("test_rule", ("mine",), {}),
+    ("delete_rule", ("mine",), {}),
 ]
 
 
@@ -83,7 +90,7 @@ async def by_sync(service: Service, name: str, given: tuple[Any, ...], more: dic
 
 async def answers_of(by: Callable[..., Any]) -> list[Any]:
     found = []
-    async with Service() as service:
+    async with Service(notices_allow_private=True) as service:
         for name, given, more in SCENARIO:
             try:
                 found.append(await by(service, name, given, more))
@@ -93,8 +100,8 @@ async def answers_of(by: Callable[..., Any]) -> list[Any]:
 
 
 def timeless(found: list[Any]) -> str:
-    """Leave out how long streams were silent, which is of the machine's own clock."""
-    return re.sub(r"silent_seconds=[\d.e-]+", "", repr(found))
+    """Leave out how long streams were silent, by the machine's own clock, and the id of a notice."""
+    return re.sub(r"silent_seconds=[\d.e-]+|RuleTest\(id='[^']*'", "", repr(found))
 
 
 async def test_both_clients_get_the_same_answers() -> None:
@@ -108,6 +115,7 @@ async def test_both_clients_get_the_same_answers() -> None:
     assert told["get"] == (404, "unknown_stream", [])
     assert told["import_"][:2] == (422, "invalid_snapshot")
     assert told["feedback"].outcome == ["applied", "applied"]
+    assert (told["rules"], told["test_rule"].delivered) == (["mine"], False)
     lines = told["ingest_lines"]
     assert (lines.taken, lines.record) == (1, [0])
     assert [problem.record for problem in lines.problems] == [1, 2]
@@ -142,6 +150,8 @@ def test_the_scenario_calls_every_method_that_both_clients_have() -> None:
         (streams.Checked, Checked),
         (streams.Repaired, Repaired),
         (sources.Source, SourceAnswer),
+        (rules.Rule, rule_forms.RuleAnswer),
+        (rules.RuleTest, rule_forms.TestAnswer),
     ],
     ids=lambda kind: kind.__name__,
 )

@@ -14,6 +14,7 @@ from itan_client.calls.lifecycle import (
     summaries,
 )
 from itan_client.calls.log import events, history, review, sample
+from itan_client.calls.notices import delete_rule, get_rule, put_rule, rules, test_rule
 from itan_client.calls.records import ingest, ingest_lines
 from itan_client.calls.repairs import accept, check, repair
 from itan_client.calls.samples import feedback, observe, score
@@ -24,6 +25,7 @@ __all__ = [
     "check",
     "create",
     "delete",
+    "delete_rule",
     "delete_source",
     "density",
     "estimate",
@@ -31,6 +33,7 @@ __all__ = [
     "export",
     "feedback",
     "get",
+    "get_rule",
     "get_source",
     "grid",
     "history",
@@ -39,13 +42,16 @@ __all__ = [
     "ingest_lines",
     "model",
     "observe",
+    "put_rule",
     "put_source",
     "repair",
     "reset",
     "review",
+    "rules",
     "sample",
     "score",
     "sources",
     "streams",
     "summaries",
+    "test_rule",
 ]
