@@ -55,6 +55,7 @@ from app.streams.open.shutdown import shut_down
 from app.streams.open.worker import Worker
 from app.streams.views.catalog import Catalog
 from app.templates import defaults_of, templates_in
+from app.workers.following import Following
 from app.workers.forwarder import Forwarder
 from app.workers.peers import Peers
 from app.workers.signatures import Signatures
@@ -115,6 +116,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
         registry=registry,
         catalog=Catalog(registry, store),
         forwarder=Forwarder(registry, peers, metrics, address),
+        following=Following(registry),
         signatures=signatures,
         sources=sources_in(store, clock, settings.max_sources),
         rules=rules_in(store, clock, settings.max_rules),

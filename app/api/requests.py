@@ -16,12 +16,13 @@ from app.api.schemas.service import Problem
 from app.logs.choices import LogLevel
 from app.logs.context import Fields, begin
 from app.metrics import OTHER
+from app.workers.peers import PATH
 
 HEADER = b"x-request-id"
 SANE = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 SLOW_SECONDS = 1.0
 WATCHING = {"/livez", "/readyz", "/metrics"}
-FREQUENT = {"/observe", "/ingest", "/ingest/otlp/v1/metrics", "/feedback", "/density"}
+FREQUENT = {"/observe", "/ingest", "/ingest/otlp/v1/metrics", "/feedback", "/density", PATH}
 READING = {"GET", "HEAD"}
 SHOWN_CHARACTERS = 80
 NEVER = logging.CRITICAL + 1

@@ -21,6 +21,7 @@ from app.streams.views.band import Bands
 from app.streams.views.catalog import Catalog
 from app.streams.views.grids import GridCache
 from app.templates import Templates
+from app.workers.following import Following
 from app.workers.forwarder import Forwarder
 from app.workers.signatures import Signatures
 
@@ -39,6 +40,7 @@ class Service:
     registry: Registry
     catalog: Catalog
     forwarder: Forwarder
+    following: Following
     signatures: Signatures
     sources: Sources
     rules: Rules

@@ -11,8 +11,9 @@ from app.api.bodies.reading import InvalidBody, media_type, read_body
 from app.api.outcomes import documents, note_failures
 from app.api.routing import Answer, Operation, Route
 from app.api.schemas.ingest import RefusedRecord
-from app.api.service import service_of
+from app.api.service import Service, service_of
 from app.streams.changes.ingest import Outcomes, ingest
+from app.workers.forwarder import Allowances, ByStream
 from app.workers.messages import MOST_PER_BODY_BYTE, RefusedRow, reply, unpacked
 from app.workers.peers import MEDIA, PATH
 from app.workers.signatures import HEADER, refuse_other_body
@@ -30,10 +31,19 @@ async def post_records(request: Request) -> Response:
     except msgspec.DecodeError as error:
         raise InvalidBody("body", f"{len(body)} bytes", "a message as this version writes it") from error
     outcomes = Outcomes({})
-    await service.tasks.shielded(ingest(service.registry, by_stream, allowances, outcomes, asks=False))
+    released = await service.tasks.shielded(take(service, by_stream, allowances, outcomes))
     problems = await documents(outcomes.refused)
     note_failures(service.metrics, outcomes.refused, problems)
-    return Response(reply(outcomes, packed(problems)), media_type=MEDIA)
+    return Response(reply(outcomes, packed(problems), released), media_type=MEDIA)
+
+
+async def take(service: Service, by_stream: ByStream, allowances: Allowances, to: Outcomes) -> list[str]:
+    """Learn records, and give up the streams of which only other workers send some; name these."""
+    service.following.arrived(by_stream)
+    await ingest(service.registry, by_stream, allowances, to, asks=False)
+    released = service.following.learned(by_stream)
+    await service.following.give_up(released)
+    return released
 
 
 def packed(problems: Iterable[RefusedRecord]) -> list[RefusedRow]:

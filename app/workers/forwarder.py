@@ -100,6 +100,8 @@ class Forwarder:
                 reply = read_reply(await self._peers.send(address, message))
                 for stream in streams:
                     self._holders.note(stream, address)
+                for stream in reply.released:
+                    self._holders.forget(stream)
                 self._take(reply, [record for stream in streams for record in left.pop(stream)], to)
         # whatever it is, the records of other streams are none the worse
         except Exception as error:

@@ -56,11 +56,15 @@ class RefusedRow(Struct, array_like=True, frozen=True):
 
 
 class Reply(Struct, array_like=True, frozen=True):
-    """What became of each record; the columns of those that were taken are bytes of arrays."""
+    """What became of each record, and which streams the holder has given up since.
+
+    The columns of the records that were taken are bytes of arrays.
+    """
 
     places: list[int]
     columns: list[bytes]
     refused: list[RefusedRow]
+    released: list[str]
 
     def answer(self) -> Answer:
         """Give the answer to the records that were taken."""
@@ -108,12 +112,12 @@ async def unpacked(body: bytes) -> tuple[dict[str, list[Record]], dict[str, Allo
     return by_stream, allowances
 
 
-def reply(outcomes: Outcomes, refused: Iterable[RefusedRow]) -> bytes:
+def reply(outcomes: Outcomes, refused: Iterable[RefusedRow], released: list[str]) -> bytes:
     """Pack what became of the records of a message."""
     places = [record.place for records, _ in outcomes.taken for record in records]
     given = [answer for _, answer in outcomes.taken] or [Answer.blank(0)]
     columns = [np.concatenate([getattr(answer, name) for answer in given]).tobytes() for name in COLUMNS]
-    return _ENCODER.encode(Reply(places, columns, list(refused)))
+    return _ENCODER.encode(Reply(places, columns, list(refused), released))
 
 
 def read_reply(body: bytes) -> Reply:

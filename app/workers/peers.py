@@ -8,6 +8,7 @@ from typing import Final
 import httpx2
 import msgspec
 
+from app.logs.context import known
 from app.streams.errors import Stopping
 from app.streams.open.clock import Clock
 from app.workers.errors import HolderUnreachable
@@ -42,9 +43,7 @@ class Peers:
         try:
             async with asyncio.timeout(self._answer_seconds), self._free[address]:
                 answer = await self._client().post(
-                    f"{address}{PATH}",
-                    content=message,
-                    headers={"Content-Type": MEDIA, HEADER: self._signatures.sign(address, message)},
+                    f"{address}{PATH}", content=message, headers=self._headers(address, message)
                 )
         except TimeoutError:
             raise self._unreachable(address, f"not within {self._answer_seconds:.0f} s") from None
@@ -56,6 +55,12 @@ class Peers:
         if code in ("stopping", "not_found"):
             raise Stopping
         raise self._unreachable(address, f"{answer.status_code} {code}".strip())
+
+    def _headers(self, address: str, message: bytes) -> dict[str, str]:
+        """Give the headers; the log lines of both workers have the id of the client's request."""
+        signature = self._signatures.sign(address, message)
+        request_id = (known() or {}).get("request_id")
+        return {"Content-Type": MEDIA, HEADER: signature} | ({"X-Request-ID": request_id} if request_id else {})
 
     def _client(self) -> httpx2.AsyncClient:
         if self._http is None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 import urllib.parse
@@ -50,6 +51,22 @@ def test_streams_are_spread_and_each_stays_and_is_answered_right(running: Topolo
         expected = Detector(DetectorConfig(n_features=2)).observe(X).score
         np.testing.assert_array_equal(np.array(scores, dtype=float), expected)
     assert set(placed) == {"worker1", "worker2", "worker3"}, placed
+
+
+def test_records_go_to_the_workers_that_hold_their_streams_and_nobody_else_may_send_them(running: Topology) -> None:
+    streams = [f"fleet-{number}" for number in range(6)]
+    with httpx2.Client(trust_env=False) as client:
+        for stream in streams:
+            client.post(f"{running.url}/observe?stream={stream}", json={"samples": [[1.0, 2.0]]}).raise_for_status()
+        worker = f"http://127.0.0.1:{running.ports['itan:8000']}"
+        given = [{"stream": stream, "sample": [3.0, 4.0]} for stream in streams]
+        answer = client.post(f"{worker}/ingest", json=given).json()
+        assert (answer["seq"], answer["refused"]) == ([2] * 6, 0)
+        sent = re.search(r'itan_forwarded_records_total{outcome="answered"} (\d)', client.get(f"{worker}/metrics").text)
+        assert sent is not None
+        assert 0 < int(sent[1]) <= 6
+        assert client.post(f"{worker}/workers/v1/records", content=b"x").status_code == 403
+        assert client.post(f"{running.url}/workers/v1/records", content=b"x").status_code == 404
 
 
 def observe(url: str, stream: str, X: np.ndarray) -> Iterator[httpx2.Response]:

@@ -11,13 +11,20 @@ WORDS = ["serve", "--log-level", "error"]
 
 
 class ServiceProcess(Restartable):
-    """One service, that may open so many files; what it says on stderr goes to a file beside the store."""
+    """One service, that may open so many files; what it says on stderr goes to a file beside the store.
 
-    def __init__(self, store: str, folder: Path, *, files: int | None = None, **settings: object) -> None:
+    One that forwards sends records of streams that others hold to these.
+    """
+
+    def __init__(
+        self, store: str, folder: Path, *, files: int | None = None, forwards: bool = False, **settings: object
+    ) -> None:
         self.port = find_free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ITAN_")}
         settings = {"worker": f"port {self.port}"} | settings
+        if forwards:
+            settings |= {"advertise_url": self.url, "worker_secret": "the workers of the tests"}
         self._environment = kept | {f"ITAN_{name.upper()}": str(value) for name, value in settings.items()}
         self._words = [*WORDS, "--port", str(self.port), "--store", store]
         self._files = files

@@ -133,6 +133,42 @@ async def test_workers_that_share_the_streams_keep_them_whole(redis_server: Redi
     await assert_same(states)
 
 
+async def metric(url: str, series: str) -> float:
+    async with httpx2.AsyncClient(trust_env=False, base_url=url) as http:
+        lines = (await http.get("/metrics")).text.splitlines()
+    return float(next(line for line in lines if line.startswith(f"{series} ")).rsplit(" ", 1)[1])
+
+
+@pytest.mark.crash
+@pytest.mark.servers
+async def test_workers_that_forward_move_no_stream_but_those_of_a_killed_one(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    dice = random.Random(7)
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        folder.mkdir()
+    with (
+        ServiceProcess(redis_server.url, folders[0], forwards=True, lease_seconds=1.0) as a,
+        ServiceProcess(redis_server.url, folders[1], forwards=True, lease_seconds=1.0) as b,
+    ):
+        # each sends all of its streams to either worker
+        agents = [Agent([a.url, b.url], STREAMS[:2], dice), Agent([b.url, a.url], STREAMS[2:], dice)]
+        sending = [asyncio.create_task(agent.send()) for agent in agents]
+        await asyncio.sleep(0.5)
+        assert sum(agent.repeats for agent in agents) == 0
+        for service in (a, b):
+            assert await metric(service.url, 'itan_lease_changes_total{change="handed_over"}') == 0
+        assert await metric(a.url, 'itan_forwarded_records_total{outcome="answered"}') > 0
+        a.kill()
+        await asyncio.sleep(0.3)
+        await asyncio.to_thread(a.start)
+        await asyncio.gather(*sending)
+        states = await states_at(b.url)
+        assert "Traceback" not in a.said() + b.said()
+    await assert_same(states)
+
+
 async def assert_same(states: dict[str, bytes]) -> None:
     """Hold the states to what /observe makes of the same samples: the next answers are the same."""
     expected = await expected_states()

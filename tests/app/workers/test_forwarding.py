@@ -219,6 +219,31 @@ async def test_a_worker_that_is_asked_by_name_still_gets_the_stream(workers):
     assert held_by(b) == {"s"}
 
 
+async def test_a_stream_follows_its_records_if_nothing_else_comes_of_it(workers):
+    a, b = await workers.start("a"), await workers.start("b")
+    await ingest(a, records("st", 3))
+    for turn in range(1, 40):
+        workers.clock.advance(2)
+        for worker in (a, b):
+            await worker.registry.worker.leases.renew()
+        await ingest(b, records("st", 1, turn))
+        if turn < 35:
+            await a.observe([[1.0, 1.0]], "t")
+        if held_by(b):
+            break
+    assert (turn, held_by(a), held_by(b)) == (32, {"t"}, {"s"})
+    workers.network.sent.clear()
+    assert (await ingest(b, records("s", 1, 50)))["seq"] == [36]
+    assert workers.network.sent == []
+
+
+async def test_records_carry_the_id_of_the_request_that_they_came_in(workers):
+    a, b = await workers.start("a"), await workers.start("b")
+    await ingest(a, records("s", 3))
+    await b.http.post("/ingest", json=records("s", 1, 1), headers={"X-Request-ID": "from-the-agent"})
+    assert workers.network.sent[0].headers["x-request-id"] == "from-the-agent"
+
+
 async def test_a_holder_without_an_address_is_asked_for_its_stream(workers):
     a, b = await workers.start("a", advertise_url=""), await workers.start("b")
     await ingest(a, records("s", 3))
