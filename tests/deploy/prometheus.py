@@ -30,6 +30,7 @@ class Prometheus:
     def __init__(self, workers: list[str], folder: Path) -> None:
         self._program = find_program("prometheus")
         self._address = f"127.0.0.1:{find_free_port()}"
+        self.url = f"http://{self._address}"
         self._folder = folder
         YAML(typ="safe").dump(self._config(workers), folder / "prometheus.yml")
 
