@@ -75,6 +75,7 @@ class AsyncClient:
         await self._http.aclose()
 
     observe = _sending(calls.observe)
+    observe_in_parts = _iterating(calls.observe_in_parts)
     score = _sending(calls.score)
     feedback = _sending(calls.feedback)
     ingest = _sending(calls.ingest)

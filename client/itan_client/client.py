@@ -77,6 +77,7 @@ class Client:
         self._http.close()
 
     observe = _sending(calls.observe)
+    observe_in_parts = _iterating(calls.observe_in_parts)
     score = _sending(calls.score)
     feedback = _sending(calls.feedback)
     ingest = _sending(calls.ingest)

@@ -39,6 +39,16 @@ class Page(Generic[T]):
     next: Request["Page[T]"] | None
 
 
+def then(request: Request[T], following: Callable[[], Request[Page[T]] | None]) -> Request[Page[T]]:
+    """Make a request the page of a list that goes on with another."""
+
+    def read(content: bytes) -> Page[T]:
+        return Page([request.read(content)], following())
+
+    sent = request.params, request.body, request.content_type, request.repeatable
+    return Request(request.method, request.path, read, *sent)
+
+
 def encode(body: object) -> bytes:
     """Write JSON; NaN becomes null, as the service reads a missing value."""
     return msgspec.json.encode(body, enc_hook=_plain)

@@ -235,9 +235,9 @@ def test_the_wait_doubles_until_the_time_is_over(failure: httpx2.Response | Exce
     script = Script(*[failure] * 9)
     with pytest.raises((ApiError, ServiceUnreachable)):
         script.client(retry_seconds=20).observe("s", [[1.0]])
-    assert 5 <= len(script.slept) <= 7
+    assert 5 <= len(script.slept) <= 6
     assert all(2**place / 4 <= pause <= 2**place / 2 for place, pause in enumerate(script.slept))
-    assert 10 < sum(script.slept) <= 20
+    assert sum(script.slept) <= 20
 
 
 def test_without_ids_a_request_that_may_have_arrived_is_not_sent_again() -> None:

@@ -34,6 +34,7 @@ SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("estimate", (FIRST,), {}),
     ("create", ("s", FIRST), {}),
     ("observe", ("s", X, IDS), {"timestamps": [1.7e9 + 60 * place for place in range(150)]}),
+    ("observe_in_parts", ("parts", X, IDS), {"size": 70, "timestamps": [1.7e9 + 60 * place for place in range(150)]}),
     ("observe", ("s", [{"a": 90.0, "b": -40.0}], ["odd"]), {"explain": True}),
     ("score", ("s", X[:5]), {"explain": True}),
     ("feedback", ("s", [{"id": "odd", "anomaly": True}, {"seq": 3, "anomaly": False}]), {}),
@@ -108,8 +109,12 @@ async def test_both_clients_get_the_same_answers() -> None:
     found = await answers_of(by_sync)
     assert timeless(found) == timeless(await answers_of(by_async))
     told = {name: answer for (name, *_), answer in zip(SCENARIO, found, strict=True)}
-    assert told["streams"] == ["r0", "r1", "r2", "s"]
-    assert [summary.stream for summary in told["summaries"]] == ["r0", "r1", "r2", "s"]
+    assert told["streams"] == ["parts", "r0", "r1", "r2", "s"]
+    assert [summary.stream for summary in told["summaries"]] == told["streams"]
+    whole, parts = found[2], told["observe_in_parts"]
+    assert [len(part.score) for part in parts] == [70, 70, 10]
+    for column in ("seq", "ids", "score", "threshold", "is_anomaly", "incident"):
+        assert [value for part in parts for value in getattr(part, column)] == getattr(whole, column)
     assert told["model"].nodes[0].covariance is None
     assert told["ingest"].taken == 12
     assert told["get"] == (404, "unknown_stream", [])

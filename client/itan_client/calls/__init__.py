@@ -17,7 +17,7 @@ from itan_client.calls.log import events, history, review, sample
 from itan_client.calls.notices import delete_rule, get_rule, put_rule, rules, test_rule
 from itan_client.calls.records import ingest, ingest_lines
 from itan_client.calls.repairs import accept, check, repair
-from itan_client.calls.samples import feedback, observe, score
+from itan_client.calls.samples import feedback, observe, observe_in_parts, score
 
 __all__ = [
     "accept",
@@ -42,6 +42,7 @@ __all__ = [
     "ingest_lines",
     "model",
     "observe",
+    "observe_in_parts",
     "put_rule",
     "put_source",
     "repair",

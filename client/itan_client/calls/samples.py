@@ -7,7 +7,7 @@ import msgspec
 
 from itan_client.answers.samples import Feedback, Observed
 from itan_client.inputs import Ids, Samples, Timestamps, ids_of, rows_of, times_of
-from itan_client.request import JSON, Request, encode, flag, without_none
+from itan_client.request import JSON, Page, Request, encode, flag, then, without_none
 
 Label = Mapping[str, Any]
 
@@ -33,13 +33,43 @@ def observe(
     Raises ValueError for an infinity: JSON has none, and it would look like a missing value.
     """
     rows = rows_of(samples)
-    known = ids_of(ids, len(rows))
     params = {"stream": stream, "explain": flag(explain)}
     if calendar is not None:
         params |= {"calendar": ",".join(map(str, calendar)), "timezone": timezone}
-    body = encode(without_none(samples=rows, ids=known, timestamps=times_of(samples, timestamps)))
-    repeatable = known is not None and all(known)
-    return Request("POST", "/observe", _OBSERVED, params, body, JSON, repeatable)
+    return _observation(params, rows, ids_of(ids, len(rows)), times_of(samples, timestamps))
+
+
+def observe_in_parts(
+    stream: str,
+    samples: Samples,
+    ids: Ids = "auto",
+    timestamps: Timestamps | None = None,
+    *,
+    size: int = 1000,
+    explain: bool = False,
+) -> Request[Page[Observed]]:
+    """Post samples of any number, so many at a time, and iterate over the answers; scores are those of one request.
+
+    A part is sent when its answer is asked for. Whoever stops early has sent only what was answered so far.
+    """
+    rows, times = rows_of(samples), times_of(samples, timestamps)
+    known = ids_of(ids, len(rows))
+    params = {"stream": stream, "explain": flag(explain)}
+
+    def part(begin: int) -> Request[Page[Observed]]:
+        end = begin + size
+        request = _observation(params, rows[begin:end], known and known[begin:end], times and times[begin:end])
+        # the next part is written only when this one is answered
+        return then(request, lambda: part(end) if end < len(rows) else None)
+
+    return part(0)
+
+
+def _observation(
+    params: dict[str, str], rows: list[Any], ids: list[str | None] | None, times: list[float | str | None] | None
+) -> Request[Observed]:
+    body = encode(without_none(samples=rows, ids=ids, timestamps=times))
+    return Request("POST", "/observe", _OBSERVED, params, body, JSON, ids is not None and all(ids))
 
 
 def score(
