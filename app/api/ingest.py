@@ -12,11 +12,12 @@ from app.api.bodies.reading import media_type, read_body
 from app.api.bodies.records import read_records
 from app.api.bodies.sourced import read_sourced
 from app.api.outcomes import Answering, answered
-from app.api.protocols import own_answer
+from app.api.protocols import own_answer, refuse_other_message
 from app.api.queries import SOURCE, flag_in, read_as, read_query
 from app.api.routing import JSON, NDJSON, OF_STORE, PROTOBUF, TEXT, Answer, Operation, Parameters, Route, ref
 from app.api.service import service_of
 from app.security import Scope
+from app.sources.source import Format
 from app.streams.batches.records import Record
 from app.streams.changes.ingest import Outcomes
 from app.streams.errors import refuse_beyond
@@ -40,9 +41,11 @@ async def ingested(request: Request, usual_source: str = "") -> Response:
     held = permitted_grants(request, Scope.OBSERVE)
     name = query.get("source", usual_source)
     mapper = await service.sources.find(name) if name else None
-    form = FORMS[mapper.source.format if mapper else "json"]
+    of: Format = mapper.source.format if mapper else "json"
+    form = FORMS[of]
     media = media_type(request, *form.media)
-    own = own_answer(mapper.source.format, media) if mapper else None
+    refuse_other_message(request, of)
+    own = own_answer(of, media)
     retry = flag_in(query, "retry", default=own is not None)
     body = await read_body(request, min(service.settings.max_body_bytes, form.most_bytes))
     limit = service.settings.max_batch_samples
@@ -83,7 +86,7 @@ INFLUX: Final = {
 MESSAGE: Final = {
     "type": "string",
     "format": "binary",
-    "description": "with the source otlp, an ExportMetricsServiceRequest; the answer is one for exporters",
+    "description": "an ExportMetricsServiceRequest with the source otlp, a WriteRequest with prometheus",
 }
 POINT: Final = {"timeUnixNano": "1764374400000000000", "asDouble": 0.31}
 METRICS: Final = [{"scopeMetrics": [{"metrics": [{"name": "cpu", "gauge": {"dataPoints": [POINT]}}]}]}]
@@ -113,7 +116,8 @@ QUERY: Final[Parameters] = {
     "retry": (
         {"type": "boolean", "default": False},
         "true: if some records could not be taken now, answer 429 or 503 although others were taken, so"
-        " that a sender which reads only the status sends all again; give the records ids. With otlp the default",
+        " that a sender which reads only the status sends all again; give the records ids;"
+        " the default with the sources otlp and prometheus",
     ),
 }
 OF_RECORD: Final = (
@@ -137,8 +141,11 @@ ROUTES = [
             optional=frozenset({"source"}),
             query=QUERY,
             body={JSON: RECORDS, NDJSON: LINES, TEXT: INFLUX, PROTOBUF: MESSAGE},
-            answers={200: Answer({JSON: ref("IngestAnswer")})},
-            problems=("nothing_taken", "unknown_source", "invalid_message", *OF_RECORD),
+            answers={
+                200: Answer({JSON: ref("IngestAnswer")}),
+                204: Answer({}, "All taken, with the source prometheus"),
+            },
+            problems=("nothing_taken", "unknown_source", "invalid_message", "partly_taken", *OF_RECORD),
         ),
     ),
     Route(

@@ -47,8 +47,8 @@ class Answering(StrEnum):
     COUNTS = "counts"
 
 
-Own = Callable[[list[RefusedRecord]], Response]
-"""Answers in the own form of a protocol, given what was refused."""
+Own = Callable[[list[RefusedRecord]], Response | Exception]
+"""Answers in the own form of a protocol, or fails, given what was refused."""
 
 
 async def answered(
@@ -69,7 +69,10 @@ async def answered(
     if failure is None and problems and not outcomes.taken:
         failure = NothingTaken(len(problems))
     if failure is None:
-        return own(problems) if own else answer(summary(outcomes, problems, answering))
+        reply = own(problems) if own else answer(summary(outcomes, problems, answering))
+        if isinstance(reply, Response):
+            return reply
+        failure = reply
     document = problem_of(failure)
     return respond(listing(document, problems, answering), headers_of(document.status, failure))
 

@@ -11,7 +11,15 @@ from starlette.responses import Response
 
 from app.api.bodies.reading import BodyTooLarge, InvalidBody, InvalidJson, UnsupportedMedia
 from app.api.queries import InvalidQuery
-from app.api.refusals import HeadTooLarge, InvalidHttp, NothingTaken, TooManyBodies, TooManyConnections, TooSlow
+from app.api.refusals import (
+    HeadTooLarge,
+    InvalidHttp,
+    NothingTaken,
+    PartlyTaken,
+    TooManyBodies,
+    TooManyConnections,
+    TooSlow,
+)
 from app.api.routing import PROBLEM, allowed
 from app.api.schemas.service import Problem, Wrong
 from app.api.service import service_of
@@ -62,6 +70,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidHttp: (400, "invalid_http", "The request is not valid HTTP"),
     InvalidQuery: (400, "invalid_query", "A query parameter is not valid"),
     InvalidStreamId: (400, "invalid_stream_id", "The stream id is not valid"),
+    PartlyTaken: (400, "partly_taken", "Some records were not taken"),
     InvalidMessage: (400, "invalid_message", "The body is no message of the source's format"),
     InvalidJson: (400, "invalid_json", "The body is not valid JSON"),
     Unauthenticated: (401, "unauthenticated", "A valid key is needed"),

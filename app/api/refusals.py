@@ -10,6 +10,13 @@ class NothingTaken(Exception):
         super().__init__(f"each of the {refused} records was refused: see errors" if refused > 1 else "")
 
 
+class PartlyTaken(Exception):
+    """A request of many records of which some were refused, from a sender that reads only the status."""
+
+    def __init__(self, refused: int) -> None:
+        super().__init__(f"{refused} records were refused, and the others taken: see errors")
+
+
 class InvalidHttp(Refused):
     """Bytes that are not an HTTP request, or not one that is safe to read."""
 

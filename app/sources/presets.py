@@ -48,6 +48,17 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "id": "{time_unix_nano}",
         "join_seconds": 1,
     },
+    # remote_write; names that end like this are totals, which only rise
+    "prometheus": {
+        "format": "prometheus",
+        "stream": "{labels.job}{labels.*}",
+        "features": ["metrics.*"],
+        "ignore": ["metrics.*_total", "metrics.*_count", "metrics.*_sum", "metrics.*_bucket", "metrics.*_created"],
+        "timestamp": "timestamp",
+        "timestamp_unit": "ms",
+        "id": "{timestamp}",
+        "join_seconds": 0,
+    },
     # the output http with format json or json_lines
     "fluent-bit": {
         "stream": "{host}:{name}",

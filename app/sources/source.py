@@ -10,7 +10,7 @@ from app.streams.errors import Refused
 from core import DetectorConfig
 
 Unit = Literal["s", "ms", "us", "ns"]
-Format = Literal["json", "influx", "otlp"]
+Format = Literal["json", "influx", "otlp", "prometheus"]
 UNITS: Final[dict[Unit, float]] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 Path = Annotated[str, Meta(min_length=1, max_length=256)]
 TextTemplate = Annotated[str, Meta(max_length=512)]

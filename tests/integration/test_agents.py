@@ -9,7 +9,7 @@ import pytest
 
 from app.sources.presets import PRESETS
 from tests.integration.process import ServiceProcess
-from tests.processes import find_program, running, wait_until
+from tests.processes import find_free_port, find_program, running, wait_until
 
 RECIPES = (Path(__file__).parents[2] / "docs" / "recipes.md").read_text()
 SERIES = {"leeloo:load::load:", "leeloo:memory::memory:free", "leeloo:memory::memory:used"}
@@ -46,8 +46,30 @@ def test_collectd(tmp_path: Path) -> None:
         assert set(counted("itan_refused_records_total")) == {0.0}
 
 
+@pytest.mark.servers
+def test_prometheus(tmp_path: Path) -> None:
+    program, address = find_program("prometheus"), f"127.0.0.1:{find_free_port()}"
+    with ServiceProcess(f"sqlite:///{tmp_path}/itan.db", tmp_path) as service, httpx2.Client(trust_env=False) as http:
+        config = recipe("Prometheus").replace("http://127.0.0.1:8000", service.url).replace("15s", "200ms")
+        config = config.replace("batch_send_deadline: 5s", "batch_send_deadline: 300ms")
+        scraped = f"scrape_configs: [{{job_name: node, static_configs: [{{targets: ['{address}']}}]}}]\n"
+        (tmp_path / "prometheus.yml").write_text(config + scraped)
+        command = [program, f"--config.file={tmp_path}/prometheus.yml", f"--web.listen-address={address}"]
+        command.append(f"--storage.tsdb.path={tmp_path}/data")
+        stream = f"{service.url}/streams/node:{address.replace(':', '_3A')}"
+        with running(command, tmp_path / "prometheus.txt", lambda: http.get(stream).status_code == 200):
+            wait_until(lambda: http.get(stream).json()["n_seen"] > 5)
+            failed = http.get(f"http://{address}/metrics").text
+        history = http.get(f"{stream}/history?values=true").json()
+        assert set(history["features"]) == {"go_goroutines", "process_resident_memory_bytes", "up"}
+        whole = [row for row in history["values"] if None not in row]
+        assert len(whole) >= len(history["values"]) - 1 > 3
+        assert abs(history["time"][-1] - time.time()) < 60
+        assert re.findall(r"^prometheus_remote_storage_samples_failed_total{.*} (.+)$", failed, re.MULTILINE) == ["0"]
+
+
 def test_the_recipes_send_to_sources_that_there_are() -> None:
     named = set(re.findall(r"/ingest\?source=([\w-]+)&answer=counts&retry=true", RECIPES))
-    other = {"vector-metrics", "influx", "otlp"}
+    other = {"vector-metrics", "influx", "otlp", "prometheus"}
     assert named == PRESETS.keys() - other
     assert all(f"source={name}" in RECIPES for name in other)

@@ -5,6 +5,8 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+import cramjam
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
@@ -22,6 +24,9 @@ DECODERS: Final[dict[str, Callable[[], Any]]] = {
     "x-gzip": lambda: zlib.decompressobj(wbits=GZIP),
     "zstd": lambda: zstd.ZstdDecompressor(options=WINDOW),
 }
+SNAPPY: Final = "snappy"
+"""One block without a frame, as Prometheus sends it."""
+ENCODINGS: Final = frozenset((*DECODERS, SNAPPY))
 IDENTITY: Final = ("", "identity")
 
 
@@ -29,8 +34,22 @@ class Undecodable(ValueError):
     """A body that is not what its content encoding says."""
 
 
+def declared_size(body: bytes, encoding: str) -> int:
+    """Give the size that a body says it will have; 0 if its encoding does not say it. Raises Undecodable."""
+    try:
+        return cramjam.snappy.decompress_raw_len(body) if encoding == SNAPPY else 0
+    except cramjam.DecompressionError as error:
+        raise Undecodable(str(error)) from error
+
+
 def decoded_pieces(body: bytes, encoding: str) -> Iterator[bytes]:
-    """Decode a body into pieces of at most PIECE_BYTES, some of them empty. Raises Undecodable."""
+    """Decode a body into pieces of at most PIECE_BYTES, some of them empty. Raises Undecodable.
+
+    Snappy has one piece, of the declared size.
+    """
+    if encoding == SNAPPY:
+        yield unblocked(body)
+        return
     begin, part, n_parts = DECODERS[encoding], None, 0
     for start in range(0, len(body), INPUT_BYTES):
         given = body[start : start + INPUT_BYTES]
@@ -46,6 +65,14 @@ def decoded_pieces(body: bytes, encoding: str) -> Iterator[bytes]:
             given = part.unused_data if part.eof else b""
     if part is None or not part.eof:
         raise Undecodable("it ends too early")
+
+
+def unblocked(body: bytes) -> bytes:
+    """Decode a block of snappy. Raises Undecodable."""
+    try:
+        return bytes(cramjam.snappy.decompress_raw(body))
+    except cramjam.DecompressionError as error:
+        raise Undecodable(str(error)) from error
 
 
 def _pieces(part: Any, given: bytes) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from app.api.bodies.reading import InvalidBody
 from app.api.bodies.records import at_least_one, refuse_long, split_json, split_lines, tree_of, within_limit
 from app.api.bodies.wording import HELD
 from app.api.routing import JSON, NDJSON, PROTOBUF, TEXT
-from app.sources.formats import influx, otlp
+from app.sources.formats import influx, otlp, prometheus
 from app.sources.source import Format, Source
 from app.streams.errors import InvalidSamples
 
@@ -36,6 +36,8 @@ def split(media: str, body: bytes, limit: int, source: Source) -> Sequence[Any]:
             return at_least_one(within_limit(influx.lines_in(body), limit))
         case "otlp":
             return within_limit(otlp.points_in(body, is_json=media == JSON), limit)
+        case "prometheus":
+            return within_limit(prometheus.values_in(body), limit)
     is_of_lines = media == NDJSON or holds_lines(body)
     return at_least_one(split_lines(body, limit) if is_of_lines else split_json(body, limit, source.records))
 
@@ -67,9 +69,15 @@ def tree_of_point(place: int, point: otlp.Point) -> dict[str, Any]:
     return otlp.tree_of(point, f"records[{place}]")
 
 
+def tree_of_value(place: int, value: prometheus.Value) -> dict[str, Any]:
+    """Read a value of a series. Raises Refused."""
+    return prometheus.tree_of(value, f"records[{place}]")
+
+
 FORMS: Final[dict[Format, Form]] = {
     "json": Form((JSON, NDJSON), tree_of_json),
     "influx": Form((TEXT,), tree_of_line),
+    "prometheus": Form((PROTOBUF,), tree_of_value, prometheus.MOST_BYTES),
     "otlp": Form((PROTOBUF, JSON), tree_of_point, otlp.MOST_BYTES),
 }
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
-from app.api.bodies.encodings import DECODERS, IDENTITY, Undecodable, decoded_pieces
+from app.api.bodies.encodings import ENCODINGS, IDENTITY, Undecodable, declared_size, decoded_pieces
 from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name
 from app.api.bodies.wording import plain
 from app.streams.errors import Refused
@@ -88,8 +88,8 @@ def content_encoding(request: Request) -> str:
     """Give the content encoding; UnsupportedMedia for one that the service does not read."""
     given = request.headers.get("content-encoding", "")
     encoding = given.strip().lower()
-    if encoding not in IDENTITY and encoding not in DECODERS:
-        raise UnsupportedMedia("content-encoding", given, "gzip, zstd, or left out")
+    if encoding not in IDENTITY and encoding not in ENCODINGS:
+        raise UnsupportedMedia("content-encoding", given, "gzip, zstd, snappy, or left out")
     return encoding
 
 
@@ -98,6 +98,8 @@ async def decoded(request: Request, body: bytes, encoding: str, limit: int, sett
     hold = request.scope.get("extensions", {}).get(HOLD, {}).get(HOLD)
     pieces, size = list[bytes](), 0
     try:
+        if (whole := declared_size(body, encoding)) > limit:
+            raise too_large(whole, limit, setting)
         for piece in decoded_pieces(body, encoding):
             size += len(piece)
             if size > limit:

@@ -15,8 +15,8 @@ FORM: Final = "name,tag=text,... field=number,... time in whole units"
 ONCE: Final = "a line in which no field comes twice"
 
 KEY: Final = rb"(?:[^ \n\\]++|\\.?)*+"
-# a text may hold line ends; a quote without its other one is no text
-FIELDS: Final = rb'(?:[^"\n\\]++|\\.?|"(?:[^"\\]++|\\[\s\S])*+"|")*+'
+# only a value can be a text, which may hold line ends; a quote without its other one is no text
+FIELDS: Final = rb'(?:[^=\n\\]++|\\.?|="(?:[^"\\]++|\\[\s\S])*+"|=)*+'
 LINE: Final = re.compile(rb"\s*+(?:#[^\n]*+|(" + KEY + FIELDS + rb"))")
 
 

@@ -116,6 +116,7 @@ CALLS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("ingest_records", "POST", "/ingest", {"json": RECORDS[JSON]["example"]}),
     ("ingest_records", "POST", "/ingest?answer=flagged", {"content": RECORDS[NDJSON]["example"], **TYPED}),
     ("ingest_records", "POST", "/ingest?answer=counts", {"json": [*RECORDS[JSON]["example"], {"stream": "x"}]}),
+    ("ingest_records", "POST", "/ingest?source=prometheus", {"headers": {"Content-Type": "application/x-protobuf"}}),
     ("ingest_otlp", "POST", "/ingest/otlp/v1/metrics", {"json": {"resourceMetrics": []}}),
     ("ingest_otlp", "POST", "/ingest/otlp/v1/metrics", {"headers": {"Content-Type": "application/x-protobuf"}}),
     ("put_source", "PUT", "/sources/agents", {"json": {"preset": "telegraf"}}),

@@ -82,7 +82,7 @@ PLAIN = {"stream": "{host}", "features": ["*"], "ignore": ["host"]}
 
 
 async def test_a_source_is_kept_listed_and_deleted(service):
-    presets = ["collectd", "fluent-bit", "influx", "otlp", "telegraf", "vector", "vector-metrics"]
+    presets = ["collectd", "fluent-bit", "influx", "otlp", "prometheus", "telegraf", "vector", "vector-metrics"]
     assert (await service.accepted("GET", "/sources"))["sources"] == presets
     put = await service.http.put("/sources/mine", json=PLAIN)
     assert (put.status_code, put.json()["source"], put.json()["is_preset"]) == (201, "mine", False)

@@ -1,6 +1,7 @@
 """Bodies as agents send them, in the form that their vendors document."""
 
 import json
+import struct
 
 TELEGRAF = json.dumps(
     {
@@ -99,3 +100,28 @@ INFLUX = (
     'win,host=raynor state="up" 1799999990000000000\n'
     "cpu,cpu=cpu0,host=raynor usage_idle=90,usage_user=6,usage_system=4 1799999991000000000\n"
 )
+
+
+def write_request(*series: tuple[dict[str, str], list[tuple[float, int]]]) -> bytes:
+    """Write a WriteRequest of remote write by hand: labels, and values with their times."""
+    return b"".join(part(1, labelled(labels) + valued(values)) for labels, values in series)
+
+
+def labelled(labels: dict[str, str]) -> bytes:
+    return b"".join(part(1, part(1, name.encode()) + part(2, text.encode())) for name, text in labels.items())
+
+
+def valued(values: list[tuple[float, int]]) -> bytes:
+    return b"".join(part(2, b"\x09" + struct.pack("<d", value) + b"\x10" + varint(time)) for value, time in values)
+
+
+def part(number: int, inner: bytes) -> bytes:
+    return bytes([number << 3 | 2]) + varint(len(inner)) + inner
+
+
+def varint(n: int) -> bytes:
+    n, digits = n % 2**64, bytearray()
+    while n > 127:
+        digits.append(n & 127 | 128)
+        n >>= 7
+    return bytes([*digits, n])

@@ -57,6 +57,7 @@ POINTS = st.tuples(
 
 @given(st.lists(POINTS, max_size=4), st.sampled_from(["\n", "\r\n", "\n\n", ' \n# told by "nobody\n']))
 @example([("m", {"a": '5"'}, {"x": 1.0}, 1), ("m", {}, {"y": '"\n # "'}, 2)], "\n")
+@example([("m", {}, {'"': False}, 0), ("m", {}, {"x": 1}, 0)], ' \n# told by "nobody\n')
 @example([("a=b", {"c=d": "e="}, {"f=": "=="}, 1)], "\n")
 def test_lines_come_back_as_they_were(points, between):
     text = between.join(line_of(*point) for point in points)
