@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.commands.connection import DEFAULT_URL, MISUSED, Key, connected, fail, one_line_errors
-from app.commands.stopping import StopRequests
+from app.commands.stopping import INTERRUPTED, StopRequests
 from app.logs.choices import LogFormat, LogLevel
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def prometheus(
     It continues where the streams end, so it keeps no file of its own, and can be stopped at any time.
     """
     from app.logs.pipeline import set_up
-    from app.pull.errors import Permanent
+    from app.pull.errors import Permanent, Stopped
     from app.pull.run import Pull
     from app.pull.steps import moment
 
@@ -64,6 +64,8 @@ def prometheus(
                     print("itan pull:", run.summary(), flush=True)
         except Permanent as error:
             raise fail(str(error)) from None
+        except Stopped:
+            raise typer.Exit(INTERRUPTED) from None
 
 
 def _read(path: Path) -> "PullConfig":

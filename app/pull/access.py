@@ -1,10 +1,11 @@
 """How to be let in by a Prometheus: its certificate authority, and credentials that are kept in files."""
 
+import re
 import ssl
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import httpx2
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.pull.errors import Permanent
 
 Text = Annotated[str, Field(min_length=1)]
+NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 
 
 class BasicAuth(BaseModel):
@@ -69,6 +72,10 @@ def headers_of(access: Access) -> Mapping[str, str]:
     if (basic := access.basic_auth) is not None:
         pair = f"{basic.username}:{secret_in(basic.password_file)}"
         headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
+    for name, value in headers.items():
+        if not NAME.fullmatch(name) or not VALUE.fullmatch(value):
+            # the value itself may be a secret
+            raise Permanent(f"prometheus: header {name!r} or its value holds characters that no header can have")
     return headers
 
 

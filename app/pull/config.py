@@ -12,6 +12,8 @@ from ruamel.yaml.error import YAMLError
 from app.durations import UNITS, read_duration
 from app.pull.access import Access, Text
 from app.sources.templates import STREAM_LITERAL, Template
+from app.streams.errors import InvalidStreamId
+from app.streams.ids import LIMIT, checked_stream_id
 
 LABEL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 STREAM: Final = "a label such as instance, or a template such as {job}:{instance}"
@@ -75,6 +77,8 @@ class PullConfig(BaseModel):
             raise ValueError("stream, or else stream_id, must be given, and not both")
         if self.stream is not None and not is_stream(self.stream):
             raise ValueError(f"stream: {self.stream!r}; must be {STREAM}")
+        if self.stream_id is not None and not is_stream_id(self.stream_id):
+            raise ValueError(f"stream_id: {self.stream_id!r}; must be {LIMIT}")
         if all(query.role == "context" for query in self.queries.values()):
             raise ValueError("queries: all have the role context; at least one must have the role value")
         if self.timezone is not None and self.calendar is None:
@@ -94,7 +98,7 @@ class PullConfig(BaseModel):
         """The template of the streams' ids."""
         text = self.stream_id or self.stream
         assert text is not None
-        return Template(text if self.stream_id or "{" in text else f"{{{text}}}")
+        return Template(f"{{{text}}}" if self.stream_id is None and "{" not in text else text)
 
     @property
     def stream_config(self) -> dict[str, Any] | None:
@@ -119,6 +123,15 @@ def is_stream(text: str) -> bool:
     )
 
 
+def is_stream_id(text: str) -> bool:
+    """Tell whether a text is the id of a stream."""
+    try:
+        checked_stream_id(text)
+    except InvalidStreamId:
+        return False
+    return True
+
+
 def read_config(text: str) -> PullConfig:
     """Read a file. Raises InvalidPullConfig, with all that is wrong: which key, which value, which limit."""
     try:
@@ -139,7 +152,8 @@ def sentence(error: Any) -> str:
     """Say what is wrong at one place."""
     place, reason = key_of(error["loc"]), error["msg"].removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
-        reason = "is no key here"
+        known = f": the keys are {', '.join(PullConfig.model_fields)}" if len(error["loc"]) == 1 else ""
+        reason = f"is no key here{known}"
     elif error["type"] == "missing":
         return f"{place}: must be given"
     return f"{place}: {error['input']!r}; {reason}" if place else reason

@@ -10,6 +10,7 @@ from app.pull.errors import Permanent, Stopped, Temporary
 T = TypeVar("T")
 FIRST_SECONDS: Final = 1.0
 LONGEST_SECONDS: Final = 60.0
+LONGEST_ASKED_SECONDS: Final = 600.0
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ class Patience:
     def pause_after(self, error: Exception) -> None:
         """Wait after a failure: twice as long each time, some of it left to chance. Raises Stopped or Permanent."""
         asked = error.retry_after_seconds if isinstance(error, Temporary) else 0.0
-        seconds = max(asked, self._pause * self._lot.uniform(0.5, 1.0))
+        seconds = max(min(asked, LONGEST_ASKED_SECONDS), self._pause * self._lot.uniform(0.5, 1.0))
         if self._limit_seconds is not None and self._waited + seconds > self._limit_seconds:
             raise Permanent(f"{error}; gave up after {self._waited:.0f} s") from None
         logger.warning("%s; next try in %.1f s", error, seconds)

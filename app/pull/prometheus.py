@@ -3,7 +3,6 @@
 import ssl
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Self
-from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
@@ -67,7 +66,7 @@ class Prometheus:
             auth=Credentials(access),
             verify=access.verification(),
             timeout=timeout_seconds + SPARE_SECONDS,
-            trust_env=urlsplit(url).hostname not in LOOPBACK,
+            trust_env=httpx2.URL(self._url).host not in LOOPBACK,
             transport=transport,
         )
 
@@ -114,8 +113,11 @@ class Prometheus:
 
 def checked_url(url: str) -> str:
     """Give the address without a slash at the end. Raises Permanent."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    try:
+        parts = httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise Permanent(f"--url: {url!r}; must be like http://prometheus:9090: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.host or parts.query or parts.fragment:
         raise Permanent(f"--url: {url!r}; must be like http://prometheus:9090")
     if parts.username or parts.password:
         # not repeated here: it may be a secret

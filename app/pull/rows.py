@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from app.pull.config import PullConfig
+from app.pull.config import PullConfig, is_stream_id
 from app.pull.prometheus import Series
 from app.sources.templates import MissingKey, Template, plain
+from app.streams.ids import LIMIT
 
-LONGEST_ID: Final = 128
 Row = list[float | None]
 
 
@@ -77,10 +77,9 @@ class Rows:
         except MissingKey as missing:
             self.faults.append(f"query {name!r} gives the series {labels(series)}, which has no label {missing.path!r}")
             return None
-        if len(stream) > LONGEST_ID or not stream.strip("."):
+        if not is_stream_id(stream):
             self.faults.append(
-                f"query {name!r} gives the series {labels(series)}; {stream!r} is no stream id: it must have 1 to "
-                f"{LONGEST_ID} characters, and not only dots"
+                f"query {name!r} gives the series {labels(series)}; {stream!r} is no stream id: it must be {LIMIT}"
             )
             return None
         return stream

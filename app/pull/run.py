@@ -14,15 +14,14 @@ from app.pull.destination import MOST_RECORDS, Destination
 from app.pull.errors import Permanent, Stopped, TooMuch, Unanswerable, Unfit
 from app.pull.patience import Patience
 from app.pull.places import Places
-from app.pull.prometheus import MOST_POINTS, Prometheus
+from app.pull.prometheus import Prometheus
 from app.pull.questions import Questions
 from app.pull.rows import Rows
 from app.pull.steps import at_or_before, moment
 from app.pull.warning import WarnOnce
+from app.pull.windows import Windows
 from itan_client import Client
 
-MOST_VALUES: Final = 100_000
-"""A window asks for so many values at most, all queries and streams together."""
 LATEST_SECONDS: Final = 10.0
 """A run is late by some of these seconds, always the same, so that several do not ask at the same moment."""
 LOT: Final = Random()  # noqa: S311 - nothing secret is drawn
@@ -50,7 +49,8 @@ class Pull:
         self._patience, self._clock, self._warn = patience, clock, warn
         self._places = Places(config, destination, patience, warn)
         self._late_seconds = lot.uniform(0.0, min(LATEST_SECONDS, config.step))
-        self._most_steps, self._n_streams = MOST_POINTS, 1
+        self._windows = Windows(len(config.names))
+        self._has_numbers = True
         self._n_not_finite = 0
         self.done = 0
 
@@ -93,7 +93,7 @@ class Pull:
         """Pull until somebody asks for an end; or with `once` until the present."""
         try:
             self.done = self._find_place()
-            logger.info("pulling all steps after %s; %d streams now", moment(self.done), self._n_streams)
+            logger.info("pulling all steps after %s", moment(self.done))
             while not (once and self._is_present()):
                 self._patience.wait(self._seconds_to_next())
                 if not self._is_present():
@@ -110,9 +110,7 @@ class Pull:
         newest, step = self._newest_due(), self._config.step
         earliest = newest - max(at_or_before(self._config.backfill, step), step)
         rows = self._questions.at_first(newest)
-        if not rows.streams:
-            self._warn(f"the queries give no numbers at {moment(newest)}")
-        self._n_streams = max(1, len(rows.streams))
+        self._note(rows, newest)
         try:
             places = {stream: self._places.find(stream) for stream in rows.streams}
         except Unfit as error:
@@ -142,23 +140,28 @@ class Pull:
     def _go_on(self) -> None:
         """Do steps that are due; if they are too many, let the next try be for fewer."""
         step = self._config.step
-        n_steps = min((self._newest_due() - self.done) // step, self._steps_at_once())
+        n_steps = min((self._newest_due() - self.done) // step, self._windows.n_steps)
         first, last = self.done + step, self.done + n_steps * step
         try:
             rows = self._questions.at(last) if n_steps == 1 else self._questions.over(first, last)
-        except (TooMuch, Unanswerable) as error:
-            self._most_steps = max(1, n_steps // 2)
-            if isinstance(error, TooMuch):
-                self._patience.pause_after(error)
-            return
-        self._send(rows)
-        self.done, self._n_streams = last, max(1, len(rows.streams))
-        self._most_steps = min(2 * self._most_steps, MOST_POINTS)
-        logger.log(logging.INFO if n_steps > 1 else logging.DEBUG, "done until %s", moment(last))
+        except Unanswerable:
+            self._windows.note_unanswerable(n_steps)
+        except TooMuch as error:
+            self._windows.note_too_much(n_steps)
+            self._patience.pause_after(error)
+        else:
+            self._send(rows)
+            self.done = last
+            self._note(rows, last)
+            self._windows.note_done()
+            logger.log(logging.INFO if n_steps > 1 else logging.DEBUG, "done until %s", moment(last))
 
-    def _steps_at_once(self) -> int:
-        fitting = MOST_VALUES // (self._n_streams * len(self._config.names))
-        return max(1, min(fitting, self._most_steps))
+    def _note(self, rows: Rows, last: int) -> None:
+        self._windows.note_streams(len(rows.streams))
+        has_numbers = bool(rows.streams)
+        if has_numbers != self._has_numbers:
+            self._has_numbers = has_numbers
+            logger.warning("the queries give %s at %s", "numbers again" if has_numbers else "no numbers", moment(last))
 
     def _send(self, rows: Rows) -> None:
         for fault in rows.faults:

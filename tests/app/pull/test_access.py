@@ -70,7 +70,9 @@ def test_a_certificate_authority_that_is_none_is_named(tmp_path: Path) -> None:
         Access(ca_file=str(tmp_path / "ca.pem")).verification()
 
 
-@pytest.mark.parametrize("url", ["prometheus:9090", "ftp://x", "http://", "http://x/?a=b", "http://itan:sesame@x"])
+@pytest.mark.parametrize(
+    "url", ["prometheus:9090", "ftp://x", "http://", "http://x/?a=b", "http://itan:sesame@x", "http://[::1"]
+)
 def test_addresses_that_cannot_be_used(url: str) -> None:
     with pytest.raises(Permanent, match="--url: ") as raised:
         Prometheus(url, Access(), 30)
@@ -84,3 +86,9 @@ def test_a_path_before_the_interface_stays() -> None:
 
     with Prometheus(f"{URL}/prometheus/", Access(), 30, transport=httpx2.MockTransport(handle)) as prometheus:
         assert prometheus.over("up", 0, 0, 30) == []
+
+
+@pytest.mark.parametrize("header", [("X A", "b"), ("X-A", "b\nX-B: c"), ("X-A", "é")])
+def test_headers_that_cannot_be_sent_end_it_at_once(header: tuple[str, str]) -> None:
+    with pytest.raises(Permanent, match="characters that no header can have"):
+        asked(Access(headers=dict([header])))

@@ -22,7 +22,8 @@ def test_a_name_is_what_it_looks_like(name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (LEAST + "stepp: 3s\n", "stepp: '3s'; is no key here"),
+        (LEAST + "stepp: 3s\n", "stepp: '3s'; is no key here: the keys are queries, step, stream,"),
+        (LEAST.replace("stream: instance", "stream_id: a b"), "stream_id: 'a b'; must be 1 to 128 letters"),
         (LEAST + "step: 3s\n", 'found duplicate key "step"'),
         (LEAST.replace("cpu: up", "cpu: up, cpu: down"), 'found duplicate key "cpu"'),
         (LEAST.replace("30s", "30"), "step: 30; must be a time such as 30s, 15m or 7d, from 1s to 1d"),

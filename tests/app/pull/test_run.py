@@ -233,7 +233,7 @@ async def test_two_series_in_the_past_cost_the_values_of_that_time(
             {"metric": {"instance": "a"}, "histograms": [[NEWEST, {"count": "1"}]]},
             "native histograms, in {instance",
         ),
-        ({"metric": {"instance": "é" * 40}, "values": [[NEWEST, "1"]]}, "must have 1 to 128 characters"),
+        ({"metric": {"instance": "é" * 40}, "values": [[NEWEST, "1"]]}, "must be 1 to 128 letters"),
         ({"metric": {"instance": "..."}, "values": [[NEWEST, "1"]]}, "'...' is no stream id"),
     ],
 )
@@ -366,3 +366,15 @@ async def test_a_key_that_may_not_ends_it() -> None:
         world = filled(World(service), "a")
         with pytest.raises(Permanent, match=r"the service refuses: .* \[401 "):
             await world.pull(key="wrong" * 5)
+
+
+async def test_silence_is_told_once_and_its_end_too(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.prometheus.add("CPU", "a", wave([*steps(9), NEWEST + 4 * STEP]))
+    world.ends = NOW + 6.5 * STEP
+    await world.pull(once=False)
+    told = [record.getMessage() for record in caplog.records if "the queries give" in record.getMessage()]
+    assert told == [
+        "the queries give no numbers at 2027-01-15T08:00:00Z",
+        "the queries give numbers again at 2027-01-15T08:01:30Z",
+        "the queries give no numbers at 2027-01-15T08:02:00Z",
+    ]
