@@ -8,6 +8,7 @@ from itan_client.answers.rules import Rule, RuleTest
 from itan_client.answers.samples import Costs, Explanation, Feedback, Observed
 from itan_client.answers.sources import Source
 from itan_client.answers.streams import Checked, Estimate, Repaired, Stream, StreamSummary
+from itan_client.answers.templates import Template
 from itan_client.async_client import AsyncClient
 from itan_client.client import Client
 from itan_client.connection import DEFAULT_URL
@@ -50,4 +51,5 @@ __all__ = [
     "Stream",
     "StreamDeleted",
     "StreamSummary",
+    "Template",
 ]

@@ -17,10 +17,11 @@ from app.api.schemas.ingest import IngestAnswer
 from app.api.schemas.samples import Costs, Explanation, FeedbackAnswer, ObserveAnswer
 from app.api.schemas.sources import SourceAnswer
 from app.api.schemas.streams import StreamDescription, StreamEstimate
+from app.api.schemas.templates import TemplateAnswer
 from app.streams.maintenance.repair import Checked, Repaired
 from app.streams.views.overview import Overview
 from itan_client import ApiError, AsyncClient, Client, calls
-from itan_client.answers import density, history, ingest, rules, samples, sources, streams
+from itan_client.answers import density, history, ingest, rules, samples, sources, streams, templates
 from tests.app.harness import Service, blobs
 from tests.client.threaded import Threaded
 
@@ -65,6 +66,12 @@ SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("get_source", ("mine",), {}),
     ("ingest_lines", (b'{"host": "h", "x": 1}\n{"host": 2}\n{"x": 3}', "mine"), {}),
     ("delete_source", ("mine",), {}),
+    ("put_template", ("plants", "plant-*", {"expected_anomaly_rate": 0.001}), {}),
+    ("get_template", ("plants",), {}),
+    ("templates", (), {}),
+    ("observe", ("plant-1", X[:3], IDS[:3]), {}),
+    ("patch", ("plant-1", {"expected_anomaly_rate": 0.002}), {}),
+    ("delete_template", ("plants",), {}),
     ("put_rule", ("mine", RULE), {}),
     ("get_rule", ("mine",), {}),
     ("rules", (), {}),
@@ -121,6 +128,7 @@ async def test_both_clients_get_the_same_answers() -> None:
     assert told["import_"][:2] == (422, "invalid_snapshot")
     assert told["feedback"].outcome == ["applied", "applied"]
     assert (told["rules"], told["test_rule"].delivered) == (["mine"], False)
+    assert (told["templates"], told["patch"].config["expected_anomaly_rate"]) == (["plants"], 0.002)
     lines = told["ingest_lines"]
     assert (lines.taken, lines.record) == (1, [0])
     assert [problem.record for problem in lines.problems] == [1, 2]
@@ -155,6 +163,7 @@ def test_the_scenario_calls_every_method_that_both_clients_have() -> None:
         (streams.Checked, Checked),
         (streams.Repaired, Repaired),
         (sources.Source, SourceAnswer),
+        (templates.Template, TemplateAnswer),
         (rules.Rule, rule_forms.RuleAnswer),
         (rules.RuleTest, rule_forms.TestAnswer),
     ],

@@ -1,6 +1,7 @@
 """The requests that the service answers, one function each: what it is given becomes a `Request`."""
 
 from itan_client.calls.agents import delete_source, get_source, put_source, sources
+from itan_client.calls.defaults import delete_template, get_template, put_template, templates
 from itan_client.calls.learned import band, density, grid, model
 from itan_client.calls.lifecycle import (
     create,
@@ -9,6 +10,7 @@ from itan_client.calls.lifecycle import (
     export,
     get,
     import_,
+    patch,
     reset,
     streams,
     summaries,
@@ -27,6 +29,7 @@ __all__ = [
     "delete",
     "delete_rule",
     "delete_source",
+    "delete_template",
     "density",
     "estimate",
     "events",
@@ -35,6 +38,7 @@ __all__ = [
     "get",
     "get_rule",
     "get_source",
+    "get_template",
     "grid",
     "history",
     "import_",
@@ -43,8 +47,10 @@ __all__ = [
     "model",
     "observe",
     "observe_in_parts",
+    "patch",
     "put_rule",
     "put_source",
+    "put_template",
     "repair",
     "reset",
     "review",
@@ -54,5 +60,6 @@ __all__ = [
     "sources",
     "streams",
     "summaries",
+    "templates",
     "test_rule",
 ]

@@ -24,6 +24,11 @@ def get(stream: str) -> Request[Stream]:
     return Request("GET", stream_path(stream), _STREAM)
 
 
+def patch(stream: str, changes: Mapping[str, Any]) -> Request[Stream]:
+    """Change fields of a stream's config; it keeps what it has learned."""
+    return Request("PATCH", stream_path(stream), _STREAM, {}, encode(changes), JSON)
+
+
 def delete(stream: str, *, silent_seconds: int = 0) -> Request[None]:
     """Delete a stream and all that it has learned; with silent_seconds only if it has been silent for so long."""
     params = {"silent_seconds": str(silent_seconds)} if silent_seconds else {}
