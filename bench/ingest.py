@@ -10,10 +10,11 @@ from typing import Final
 import numpy as np
 
 import itan_client
-from bench.http import Client, cpu_seconds, serving
+from app.streams.changes.ingest import STREAMS_TOGETHER
+from bench.http import NO_REDIS, Client, cpu_seconds, redis_program, redis_server, serving
 from bench.speed import clusters
 from bench.tables import Cell, Column, Table, versions
-from core import Detector, DetectorConfig
+from core import Detector, DetectorConfig, observe_together
 from core.arrays import FloatArray
 
 FEATURES: Final = 4
@@ -21,11 +22,14 @@ STREAMS: Final = 1000
 TRAINING: Final = 3000
 TURNS: Final = 5
 SEED: Final = 0
+STORES: Final = ("sqlite", "redis")
 ONE: Final = "/observe, one stream"
 MANY: Final = "/ingest, a stream each"
 TOGETHER: Final = "/ingest, one stream"
 CORE: Final = "Detector.observe alone, a stream each"
+STACKED: Final = "observe_together alone, a stream each"
 COLUMNS: Final = (
+    Column("store", "store"),
     Column("what", "one request"),
     Column("ms", "CPU ms", ".0f"),
     Column("ratio", "of /observe", ".1f"),
@@ -33,28 +37,45 @@ COLUMNS: Final = (
 
 
 def measure(*, turns: int = TURNS, training: int = TRAINING, streams: int = STREAMS) -> Table:
-    """Median over turns; in each turn the requests take turns with the same samples, on SQLite."""
-    taken: dict[str, list[float]] = {ONE: [], TOGETHER: [], MANY: [], CORE: []}
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
-        client = stack.enter_context(serving(f"sqlite:///{folder / 'itan.db'}"))
-        detector = _train(client, training, streams)
-        copies = [Detector.from_bytes(detector.to_bytes()) for _ in range(streams)]
-        for turn in range(turns + 1):  # the first warms up
-            X = clusters(SEED + 1 + turn, streams, FEATURES)
-            requests = {
-                ONE: ("/observe?stream=one", _samples(X)),
-                TOGETHER: ("/ingest", _records(X, ["one"] * streams)),
-                MANY: ("/ingest", _records(X, [f"s{i}" for i in range(streams)])),
-            }
-            for name, (path, body) in requests.items():
-                began = cpu_seconds(client.pid)
-                client.at(path).post([body])
-                taken[name].append(cpu_seconds(client.pid) - began)
-            taken[CORE].append(_observe_each(copies, X))
-    ms = {name: 1e3 * float(np.median(seconds[1:])) for name, seconds in taken.items()}
-    rows: list[dict[str, Cell]] = [{"what": name, "ms": ms[name], "ratio": ms[name] / ms[ONE]} for name in ms]
-    return Table(f"CPU of {streams} samples, median of {turns} turns", COLUMNS, rows, _notes(training))
+    """Median over turns; in each turn the requests to one store take turns with the same samples."""
+    rows: list[dict[str, Cell]] = []
+    for store in STORES if redis_program() else STORES[:1]:
+        with ExitStack() as stack:
+            client = stack.enter_context(serving(_url(store, stack)))
+            taken = _taken(client, turns, training, streams)
+        ms = {name: 1e3 * float(np.median(seconds[1:])) for name, seconds in taken.items()}
+        rows += [{"store": store, "what": name, "ms": ms[name], "ratio": ms[name] / ms[ONE]} for name in ms]
+    notes = [*_notes(training), *([] if redis_program() else [NO_REDIS])]
+    return Table(f"CPU of {streams} samples, median of {turns} turns", COLUMNS, rows, notes)
+
+
+def _url(store: str, stack: ExitStack) -> str:
+    """Begin an empty store; give its URL."""
+    folder = Path(stack.enter_context(TemporaryDirectory()))
+    if store == "sqlite":
+        return f"sqlite:///{folder / 'itan.db'}"
+    return stack.enter_context(redis_server(redis_program(), folder))[1]
+
+
+def _taken(client: Client, turns: int, training: int, streams: int) -> dict[str, list[float]]:
+    """Give the seconds of CPU of each request, by turn."""
+    taken: dict[str, list[float]] = {ONE: [], TOGETHER: [], MANY: [], CORE: [], STACKED: []}
+    detector = _train(client, training, streams)
+    copies, stacked = ([Detector.from_bytes(detector.to_bytes()) for _ in range(streams)] for _ in range(2))
+    for turn in range(turns + 1):  # the first warms up
+        X = clusters(SEED + 1 + turn, streams, FEATURES)
+        requests = {
+            ONE: ("/observe?stream=one", _samples(X)),
+            TOGETHER: ("/ingest", _records(X, ["one"] * streams)),
+            MANY: ("/ingest", _records(X, [f"s{i}" for i in range(streams)])),
+        }
+        for name, (path, body) in requests.items():
+            began = cpu_seconds(client.pid)
+            client.at(path).post([body])
+            taken[name].append(cpu_seconds(client.pid) - began)
+        taken[CORE].append(_observe_each(copies, X))
+        taken[STACKED].append(_observe_stacked(stacked, X))
+    return taken
 
 
 def _train(client: Client, training: int, streams: int) -> Detector:
@@ -84,6 +105,18 @@ def _observe_each(detectors: list[Detector], X: FloatArray) -> float:
     began = process_time()
     for k, detector in enumerate(detectors):
         detector.observe(X[k : k + 1])
+    return process_time() - began
+
+
+def _observe_stacked(detectors: list[Detector], X: FloatArray) -> float:
+    began = process_time()
+    for start in range(0, len(X), STREAMS_TOGETHER):
+        part = slice(start, start + STREAMS_TOGETHER)
+        samples = [x[None] for x in X[part]]
+        told = observe_together(detectors[part], samples, np.full(len(samples), np.nan))
+        for detector, sample, records in zip(detectors[part], samples, told, strict=True):
+            if records is None:
+                detector.observe(sample)
     return process_time() - began
 
 
