@@ -88,6 +88,19 @@ async def test_samples_that_one_stream_misses_are_sent_and_none_is_sent_twice(wo
     assert list(await world.samples("b")) == BACKFILL
 
 
+async def test_a_restart_begins_where_the_stream_is_that_has_come_least_far(world: World) -> None:
+    filled(world, "a", "b")
+    for stream, newest in (("a", BACKFILL[15]), ("b", BACKFILL[9])):
+        record = {"stream": stream, "sample": {"cpu": 9, "latency": 9}, "id": "x", "timestamp": newest}
+        await world.service.accepted("POST", "/ingest", json=[record])
+    await world.pull()
+    assert world.prometheus.ranges[-1] == (BACKFILL[10], NEWEST)
+    assert list(await world.samples("a")) == BACKFILL[15:]
+    assert list(await world.samples("b")) == BACKFILL[9:]
+    # none of a is sent that it has
+    assert world.summary.startswith("14 samples sent")
+
+
 async def test_new_streams_do_not_make_a_restart_begin_from_afar_unless_they_were_there(world: World) -> None:
     filled(world, "a", last=NEWEST + 9 * STEP)
     await world.pull()
@@ -378,3 +391,10 @@ async def test_silence_is_told_once_and_its_end_too(world: World, caplog: pytest
         "the queries give numbers again at 2027-01-15T08:01:30Z",
         "the queries give no numbers at 2027-01-15T08:02:00Z",
     ]
+
+
+async def test_a_service_that_takes_less_at_once_gets_less() -> None:
+    async with Service(max_batch_samples=7, clock=FakeClock()) as service:
+        world = filled(World(service), "a")
+        await world.pull()
+        assert list(await world.samples("a")) == BACKFILL
