@@ -22,7 +22,7 @@ config     the settings
 from core.config import MAX_FEATURES, Calendar, DetectorConfig, Feature
 from core.config.changes import CANNOT_CHANGE, ConfigChange
 from core.config.schema import AFFINE_SCHEMA, CALENDAR_SCHEMA, FEATURE_SCHEMA, changes_schema, config_schema
-from core.decision.incidents import INCIDENT_EVENTS
+from core.decision.incidents import INCIDENT_EVENTS, OUTVOTED
 from core.detector import Detector, observe_together
 from core.engine.state import VERSION as SNAPSHOT_VERSION
 from core.errors import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, ItanError, NotReady, shown
@@ -44,6 +44,7 @@ __all__ = [
     "KINDS",
     "LEAST_LEVEL",
     "MAX_FEATURES",
+    "OUTVOTED",
     "SNAPSHOT_VERSION",
     "Calendar",
     "ConfigChange",

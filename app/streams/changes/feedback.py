@@ -146,12 +146,15 @@ async def apply(
 ) -> FeedbackResult:
     """Apply labels and log them; labels that change nothing are not logged."""
     session.backoff.check()
+    known = await incidents.find_labelled(session, records)
     threshold_before, incident_before = state.detector.threshold, state.detector.incident
     with session.ahead_of_log():
         change = await give_labels(state.detector, targets, records, wanted)
         if change is not None and change.is_new:
-            entry = label_entry(state.position, change, session.clock.steady())
-            await session.append(state, entry, await current_records(change.after))
+            at = session.clock.steady()
+            entry = label_entry(state.position, change, at)
+            changed = incidents.follow_labelled(state, change.before, change.labels, entry, at, known)
+            await session.append(state, entry, await current_records(change.after), changed)
     labelled = summary(state.detector, threshold_before, targets)
     for outcome, count in labelled.outcomes.items():
         session.metrics.labels[outcome].inc(count)

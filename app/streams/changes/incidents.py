@@ -1,18 +1,70 @@
-"""Incidents that opened and ended: counted, and told in the service's log, a line for each request that saw some."""
+"""Incidents that opened and ended: followed for the index, counted, and told in the service's log."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from app.storage import Entry
+from app.streams.batches.features import feature_names
+from app.streams.log.events import NO_CAUSES, Cause, Causes, Label
+from app.streams.log.explanations import Explained, explained_of
+from app.streams.log.incidents import Incident, read_incident
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState
-from core import INCIDENT_EVENTS, Records
+from core import INCIDENT_EVENTS, Detector, Records
 
 ACCEPTED = INCIDENT_EVENTS.index("accepted")
 MOST_TOLD = 5
+MOST_EXPLAINED, MOST_CAUSES = 16, 5
 
 logger = logging.getLogger(__name__)
+
+
+def causes_in(detector: Detector, learned: Records, explained: Mapping[int, Explained]) -> Causes:
+    """Give the main features of the newest samples that opened an incident, by seq.
+
+    If the request did not ask for explanations, they are by the model that has just learned the request.
+    """
+    opened = np.flatnonzero((learned.incident == learned.seq) & (learned.incident > 0))[-MOST_EXPLAINED:]
+    if not len(opened):
+        return NO_CAUSES
+    opening = learned[opened]
+    seqs = opening.seq.tolist()
+    if not all(seq in explained for seq in seqs):
+        times = None if detector.config.calendar is None else opening.time
+        explained = dict(zip(seqs, explained_of(detector.explain(opening.x, times)), strict=True))
+    return {seq: main_causes(explained[seq]) for seq in seqs}
+
+
+def main_causes(explained: Explained) -> list[Cause]:
+    """Give the features that add most to a score, the greatest first."""
+    known = [(added, feature) for feature, added in enumerate(explained.contributions) if added is not None]
+    greatest = sorted(known, key=lambda one: -one[0])[:MOST_CAUSES]
+    return [Cause(feature, added, explained.expected[feature]) for added, feature in greatest]
+
+
+def follow_observed(state: StreamState, learned: Records, at: float, causes: Causes) -> list[Incident]:
+    """Follow the incidents of samples that came at a time; give those whose rows in the index change."""
+    assert state.incidents is not None
+    if state.incidents.current is None and not learned.incident.any():
+        return []
+    return state.incidents.observe(learned, at, causes, feature_names(state.detector.config))
+
+
+async def find_labelled(session: Session, records: Mapping[int, Records]) -> dict[int, Incident]:
+    """Read the incidents that these samples belong to from the index."""
+    seqs = {int(record.incident[0]) for record in records.values()} - {0}
+    found = await session.store.find_incidents(session.stream, sorted(seqs)) if seqs else {}
+    return {seq: read_incident(row) for seq, row in found.items()}
+
+
+def follow_labelled(
+    state: StreamState, before: Records, labels: Sequence[Label], entry: Entry, at: float, known: Mapping[int, Incident]
+) -> list[Incident]:
+    """Follow what labels make of incidents; give those whose rows in the index change."""
+    assert state.incidents is not None
+    return state.incidents.label(before, labels, at, entry.position, known)
 
 
 def count_observed(session: Session, state: StreamState, learned: Records) -> None:

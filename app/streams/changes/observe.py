@@ -1,6 +1,6 @@
 """Observing a batch: known ids are answered from the log, new samples are scored, learned and logged."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -13,11 +13,12 @@ from app.streams.batches.batch import Batch, NewRows
 from app.streams.batches.features import feature_names
 from app.streams.batches.timestamps import Times, checked_times, given_times
 from app.streams.batches.undeclared import refuse_undeclared
-from app.streams.changes.incidents import count_observed
+from app.streams.changes.incidents import causes_in, count_observed, follow_observed
 from app.streams.changes.metrics import count_learned
 from app.streams.errors import UnknownStream
 from app.streams.log.events import NOTHING_EXPLAINED, batch_body
 from app.streams.log.explanations import Explained, explained_in
+from app.streams.log.incidents import Incident
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState, first_state
 from app.streams.slices import FIRST_ROWS, observe_slices
@@ -97,7 +98,8 @@ async def learn(session: Session, state: StreamState, new: NewRows, allowance: A
         records = Records.joined([out.records for out in observed], state.detector.config.n_features)
         session.metrics.observe_steps["engine"].observe(perf_counter() - began)
         explained = explained_in(observed)
-        await log(session, state, entry_of(session, records, new.ids, times, explained))
+        entry, incidents = told_of(session, state, records, new.ids, times, explained)
+        await log(session, state, entry, incidents)
     state.note_times(times)
     count_observed(session, state, records)
     count_learned(session, state, records)
@@ -117,20 +119,23 @@ def accepted_times(session: Session, state: StreamState, new: NewRows) -> Times 
     return np.full(len(new.X), now) if uses_time else None
 
 
-def entry_of(
+def told_of(
     session: Session,
+    state: StreamState,
     learned: Records,
     ids: tuple[str, ...],
     times: Times | None,
     explained: Mapping[int, Explained] = NOTHING_EXPLAINED,
-) -> Entry:
-    """Give what the log says of learned samples."""
-    first, last = int(learned.seq[0]), int(learned.seq[-1])
-    return Entry(Position(last, 0), batch_body(learned, times, session.clock.steady(), explained), first, ids)
+) -> tuple[Entry, list[Incident]]:
+    """Give what the log says of learned samples, and the incidents that they change."""
+    at, first, last = session.clock.steady(), int(learned.seq[0]), int(learned.seq[-1])
+    causes = causes_in(state.detector, learned, explained)
+    entry = Entry(Position(last, 0), batch_body(learned, times, at, explained, causes), first, ids)
+    return entry, follow_observed(state, learned, at, causes)
 
 
-async def log(session: Session, state: StreamState, entry: Entry) -> None:
+async def log(session: Session, state: StreamState, entry: Entry, incidents: Sequence[Incident]) -> None:
     """Append what was learned to the log."""
     began = perf_counter()
-    await session.append(state, entry)
+    await session.append(state, entry, incidents=incidents)
     session.metrics.observe_steps["append"].observe(perf_counter() - began)

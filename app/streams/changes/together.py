@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 
 import core
-from app.storage import Entry
+from app.storage import Append, Entry
 from app.streams.batches.answer import Answer
 from app.streams.batches.batch import Batch, NewRows
 from app.streams.batches.loose import LooseSamples
@@ -21,7 +21,7 @@ from app.streams.batches.records import Record, batch_of
 from app.streams.batches.timestamps import Times
 from app.streams.changes.incidents import count_observed
 from app.streams.changes.metrics import count_learned_each
-from app.streams.changes.observe import accepted_times, entry_of
+from app.streams.changes.observe import accepted_times, told_of
 from app.streams.open.registry import Registry
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState
@@ -109,8 +109,7 @@ async def append(worker: Worker, learned: Learned) -> Together:
     """Log what was learned; only then is it answered."""
     began, told = perf_counter(), Together()
     try:
-        entries = [entry_of(one.session, records, one.new.ids, one.times) for one, records in learned]
-        appends = [one.session.to_append(one.state, entry) for (one, _), entry in zip(learned, entries, strict=True)]
+        appends = [append_of(one, records) for one, records in learned]
         outcomes = await worker.store.append_each(appends)
     except BaseException as error:
         for one, _ in learned:
@@ -121,9 +120,9 @@ async def append(worker: Worker, learned: Learned) -> Together:
         return told
     worker.metrics.observe_steps["append"].observe(perf_counter() - began)
     kept = []
-    for (one, records), entry, refusal in zip(learned, entries, outcomes, strict=True):
+    for (one, records), appended, refusal in zip(learned, appends, outcomes, strict=True):
         if refusal is None:
-            note_kept(one, entry)
+            note_kept(one, appended.entry)
             kept.append((one, records))
         else:
             one.session.distrust(refusal)
@@ -133,6 +132,12 @@ async def append(worker: Worker, learned: Learned) -> Together:
     count_learned_each(worker.metrics, [(one.session, one.state, records) for one, records in kept])
     told.answers = answers_to(kept)
     return told
+
+
+def append_of(one: Checked, learned: Records) -> Append:
+    """Give what the store is to append for a sample."""
+    entry, incidents = told_of(one.session, one.state, learned, one.new.ids, one.times)
+    return one.session.to_append(one.state, entry, incidents=incidents)
 
 
 def note_kept(one: Checked, entry: Entry) -> None:

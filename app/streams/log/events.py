@@ -17,11 +17,24 @@ NOTHING_EXPLAINED: Mapping[int, Explained] = {}
 Label = bool | None
 
 
+class Cause(msgspec.Struct, frozen=True, array_like=True):
+    """A feature by its number: the nats that it added to a score, and the value that was expected."""
+
+    feature: int
+    contribution: float
+    expected: float
+
+
+Causes = Mapping[int, list[Cause]]
+NO_CAUSES: Causes = {}
+
+
 class BatchEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="batch"):
     """Samples with the answers given to them at the time `at`; `timestamps` are float64 epoch seconds, or empty.
 
     `explained` holds the explanations of flagged samples by seq, if the request asked for them: a later model would
-    explain them otherwise. `build` is the version that computed the answers; early versions did not log it.
+    explain them otherwise. `causes` are the main features of samples that opened an incident, by seq. `build` is the
+    version that computed the answers; early versions did not log it.
     """
 
     version: int
@@ -30,6 +43,7 @@ class BatchEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="batch"):
     timestamps: bytes = b""
     explained: dict[int, Explained] = {}
     build: str = ""
+    causes: dict[int, list[Cause]] = {}
 
 
 class LabelEvent(msgspec.Struct, frozen=True, tag_field="kind", tag="labels"):
@@ -65,10 +79,11 @@ def batch_body(
     timestamps: npt.NDArray[np.float64] | None,
     at: float,
     explained: Mapping[int, Explained] = NOTHING_EXPLAINED,
+    causes: Causes = NO_CAUSES,
 ) -> bytes:
     """Write a batch."""
     stamps = b"" if timestamps is None else timestamps.astype("<f8").tobytes()
-    return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps, dict(explained), BUILD))
+    return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps, dict(explained), BUILD, dict(causes)))
 
 
 def label_body(records: Records, labels: Sequence[Label], at: float, accepted: Sequence[int] = ()) -> bytes:

@@ -3,9 +3,12 @@
 import logging
 from dataclasses import dataclass
 
-from app.storage import Position, StoreCorrupt
+from app.storage import START, Position, StoreCorrupt
+from app.streams.batches.features import feature_names
 from app.streams.errors import ReplayMismatch
 from app.streams.log.events import UnreadableEvent
+from app.streams.log.incidents import Index
+from app.streams.log.pages import pages
 from app.streams.open.fingerprint import fingerprint
 from app.streams.open.integrity import Rebuilt
 from app.streams.open.recovery import recovery_points
@@ -38,6 +41,8 @@ class StateLoader:
             if state is None:
                 raise
         if state is not None:
+            if state.incidents is None and may_rebuild:
+                await self._index_incidents(state)
             self.worker.health.mark_readable(self.stream, is_mismatched=bool(state.replay_mismatches))
             self.worker.metrics.streams_opened.inc()
         return state
@@ -54,6 +59,18 @@ class StateLoader:
             raise StoreCorrupt(self.stream, str(error)) from error
         state.figures.snapshot_bytes = len(snapshot.body)
         return state
+
+    async def _index_incidents(self, state: StreamState) -> None:
+        """Make the index of incidents from the log, for a stream that an earlier version wrote last."""
+        index = Index(feature_names(state.detector.config))
+        async for entries in pages(self.worker.store, self.stream, START):
+            for entry in entries:
+                index.take(entry)
+        rows = [incident.row() for incident in index.rows.values()]
+        if rows:
+            await self.worker.store.put_incidents(self.stream, rows, self.worker.leases.token(self.stream))
+        state.incidents = index.ledger
+        state.unsaved_events += 1  # so that a snapshot is stored that knows it
 
     def _note_mismatch(self, state: StreamState, found: Difference) -> None:
         """Count and log samples with other scores than before. Raises ReplayMismatch if strict."""

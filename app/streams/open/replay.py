@@ -9,7 +9,17 @@ import numpy.typing as npt
 
 from app.build import BUILD
 from app.storage import Entry, Position, Store, StoreCorrupt
-from app.streams.log.events import BatchEvent, LabelEvent, UnreadableEvent, read_event, read_records, read_timestamps
+from app.streams.batches.features import feature_names
+from app.streams.log.events import (
+    BatchEvent,
+    ConfigEvent,
+    LabelEvent,
+    UnreadableEvent,
+    read_event,
+    read_records,
+    read_timestamps,
+)
+from app.streams.log.incidents import follow
 from app.streams.open.state import StreamState
 from app.streams.slices import feedback_slices, join_slices, observe_slices
 from core import DetectorConfig, ItanError, Records
@@ -67,12 +77,10 @@ async def replay(
 async def _apply(state: StreamState, entry: Entry, differ: Callable[[Difference], None]) -> None:
     event = read_event(entry.body)
     try:
-        if isinstance(event, BatchEvent):
-            await _observe(state, event, entry.position, differ)
-        elif isinstance(event, LabelEvent):
-            await feedback_slices(state.detector, read_records(event.records), event.labels)
-        else:
+        if isinstance(event, ConfigEvent):
             state.reconfigure(event.after)
+        else:
+            await _take(state, event, entry.position, differ)
     except ItanError as error:
         raise UnreadableEvent(f"the event at {entry.position} cannot be replayed: {error}") from error
     state.position = entry.position
@@ -80,10 +88,21 @@ async def _apply(state: StreamState, entry: Entry, differ: Callable[[Difference]
     await asyncio.sleep(0)
 
 
-async def _observe(
-    state: StreamState, event: BatchEvent, position: Position, differ: Callable[[Difference], None]
+async def _take(
+    state: StreamState, event: BatchEvent | LabelEvent, position: Position, differ: Callable[[Difference], None]
 ) -> None:
     records = read_records(event.records)
+    if isinstance(event, BatchEvent):
+        await _observe(state, event, records, position, differ)
+    else:
+        await feedback_slices(state.detector, records, event.labels)
+    if state.incidents is not None:
+        follow(state.incidents, event, records, position, feature_names(state.detector.config), {})
+
+
+async def _observe(
+    state: StreamState, event: BatchEvent, records: Records, position: Position, differ: Callable[[Difference], None]
+) -> None:
     if int(records.seq[0]) != state.detector.next_seq:
         raise UnreadableEvent(
             f"samples {state.detector.next_seq} to {int(records.seq[0]) - 1} are missing from the log"

@@ -9,12 +9,15 @@ from typing import Any
 
 from app.metrics import StreamFigures
 from app.storage import (
+    INCIDENTS_KEPT,
+    NO_INCIDENTS,
     NO_LABELS,
     START,
     Append,
     Bound,
     Entry,
     Fenced,
+    IncidentRow,
     Snapshot,
     StaleWriter,
     StoreCorrupt,
@@ -23,6 +26,7 @@ from app.storage import (
 )
 from app.streams.errors import StreamAppeared, UnknownStream
 from app.streams.log.horizon import STEP
+from app.streams.log.incidents import Incident
 from app.streams.log.reader import LogReader
 from app.streams.open.loader import StateLoader
 from app.streams.open.snapshot_writer import SnapshotWriter
@@ -226,14 +230,27 @@ class Session:
         state.first_snapshot = None
         self.place(state)
 
-    async def append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> None:
-        """Log an event that the engine has taken; only then is it acknowledged."""
-        await self.store.append(*self.to_append(state, entry, labels))
+    async def append(
+        self,
+        state: StreamState,
+        entry: Entry,
+        labels: Mapping[int, bytes] = NO_LABELS,
+        incidents: Sequence[Incident] = (),
+    ) -> None:
+        """Log an event that the engine has taken, with the incidents that it changes; only then is it acknowledged."""
+        await self.store.append(*self.to_append(state, entry, labels, incidents))
         self.note_appended(state, entry)
 
-    def to_append(self, state: StreamState, entry: Entry, labels: Mapping[int, bytes] = NO_LABELS) -> Append:
+    def to_append(
+        self,
+        state: StreamState,
+        entry: Entry,
+        labels: Mapping[int, bytes] = NO_LABELS,
+        incidents: Sequence[Incident] = (),
+    ) -> Append:
         """Give what the store is to append for an event."""
-        return Append(self.stream, state.position, entry, labels, self.leases.token(self.stream))
+        token = self.leases.token(self.stream)
+        return Append(self.stream, state.position, entry, labels, token, self.rows(incidents))
 
     def note_appended(self, state: StreamState, entry: Entry) -> None:
         """Take note that an event is in the log."""
@@ -242,6 +259,14 @@ class Session:
         state.unsaved_events += 1
         self.snapshots.note_change()
         self._worker.subscriptions.notify(self.stream)
+
+    def rows(self, incidents: Sequence[Incident]) -> Sequence[IncidentRow]:
+        """Give changed incidents as the index takes them: the newest, as many as it keeps."""
+        if not incidents:
+            return NO_INCIDENTS
+        is_news = self._worker.tells_of(self.stream)
+        newest = sorted(incidents, key=lambda incident: incident.seq)[-INCIDENTS_KEPT:]
+        return [incident.row(is_news=is_news) for incident in newest]
 
     async def save(self) -> None:
         """Store a snapshot if the state has changed and this worker writes the stream."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from app.metrics import StreamFigures
 from app.storage import START, Position, Snapshot
 from app.streams.log.horizon import Horizon
+from app.streams.log.incidents import Ledger
 from app.streams.open.integrity import Mismatches, Rebuilt
 from app.streams.open.memory import SESSION_BYTES, held_bytes
 from core import ConfigChange, Detector, DetectorConfig, InvalidSnapshot, decode_snapshot, encode_snapshot
@@ -30,14 +31,15 @@ class Header(msgspec.Struct, frozen=True):
     replay_mismatches: Mismatches = msgspec.field(default_factory=Mismatches)
     rebuilt: Rebuilt | None = None
     position: Position | None = None
+    incidents: Ledger | None = None
 
 
 @dataclass(slots=True)
 class StreamState:
     """A detector and its position in the log, and what nobody has accepted yet: replay differences and a rebuild.
 
-    snapshot_failure says why the state cannot be stored. first_snapshot is what a new stream is created with; None once
-    the store knows the stream.
+    incidents is None if an earlier version wrote the snapshot. snapshot_failure says why the state cannot be stored.
+    first_snapshot is what a new stream is created with; None once the store knows the stream.
     """
 
     detector: Detector
@@ -49,6 +51,7 @@ class StreamState:
     rebuilt: Rebuilt | None = None
     snapshot_failure: str | None = None
     first_snapshot: Snapshot | None = None
+    incidents: Ledger | None = None
     figures: StreamFigures = field(init=False)
     _measured_bytes: int = field(default=0, init=False)
     _measure_again_at: int = field(default=0, init=False)
@@ -91,7 +94,13 @@ class StreamState:
         """Write the state; a state read back continues bit for bit."""
         kept = horizon or self.horizon
         header = Header(
-            kept.oldest_seq, kept.watermarks, self.newest_timestamp, self.replay_mismatches, self.rebuilt, self.position
+            kept.oldest_seq,
+            kept.watermarks,
+            self.newest_timestamp,
+            self.replay_mismatches,
+            self.rebuilt,
+            self.position,
+            self.incidents,
         )
         meta: dict[str, Any] = msgspec.to_builtins(header)
         return encode_snapshot(KIND, VERSION, meta, {"engine": np.frombuffer(self.detector.to_bytes(), dtype=np.uint8)})
@@ -107,7 +116,7 @@ class StreamState:
         horizon = Horizon(header.oldest_seq, header.marks)
         if position == START and header.position is not None:
             position = header.position  # the store has lost its own
-        state = cls(detector, position, horizon, header.newest_timestamp)
+        state = cls(detector, position, horizon, header.newest_timestamp, incidents=header.incidents)
         state.replay_mismatches, state.rebuilt = header.replay_mismatches, header.rebuilt
         return state
 
@@ -135,7 +144,7 @@ def rebased(imported: StreamState, earliest: Position, next_seq: int) -> StreamS
 
 def new_state(detector: Detector, position: Position) -> StreamState:
     """Give the state of a stream whose log begins with the detector's next sample."""
-    return StreamState(detector, position, Horizon(detector.next_seq))
+    return StreamState(detector, position, Horizon(detector.next_seq), incidents=Ledger())
 
 
 def costs_of(detector: Detector) -> dict[str, float | None]:

@@ -34,6 +34,8 @@ class Worker:
     health: StreamHealth
     subscriptions: Subscriptions
     defaults_of: DefaultsOf
+    tells_of: Callable[[str], bool] = lambda _: False
+    """Whether anybody is told of the incidents of a stream: then their changes are marked in the store."""
 
     @classmethod
     def of(
