@@ -103,8 +103,8 @@ class Ledger(msgspec.Struct):
         position = Position(int(records.seq[-1]), 0)
         for rows in np.split(np.arange(len(ids)), np.flatnonzero(np.diff(ids)) + 1):
             part = records[rows]
-            if self.current is not None and self.current.seq != ids[rows[0]]:
-                changed[self.current.seq] = self._end(self.current, "closed", at, position)  # by its time
+            if (open_before := self.current) is not None and open_before.seq != ids[rows[0]]:
+                changed[open_before.seq] = self._end(open_before, "closed", at, position)  # by its time
             if (now := self._taken(part, at, position, causes, names)) is not None:
                 changed |= self._followed(now, int(part.event[-1]), at, position)
         return list(changed.values())

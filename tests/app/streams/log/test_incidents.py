@@ -107,13 +107,13 @@ async def test_a_storm_of_flags_costs_few_writes(service):
     assert flags / 2 < incident.n_flagged <= flags
 
 
-async def happen(service: Service, chance: random.Random) -> None:
+async def happen(service: Service, chance: random.Random, *, timed: bool) -> None:
     """Let something happen to the stream, with times or without, in batches of any size."""
     size = chance.choice([1, 1, 2, 7, 30])
     made = chance.choice([ordinary, ordinary, outage])(size, chance.randrange(10**6))
     if chance.random() < 0.3:
         made += outage(chance.randrange(1, 4))
-    given = {"timestamps": [service.clock.now()] * len(made)} if chance.random() < 0.3 else {}
+    given = {"timestamps": [service.clock.now()] * len(made)} if timed else {}
     answer = await service.observe(made, **given)
     service.clock.advance(chance.choice([0.5, 400.0]))
     if chance.random() < 0.5:
@@ -149,7 +149,7 @@ async def test_the_index_says_what_the_log_says_after_any_crash(seed):
         elif what < 0.4:
             service.clock.advance(60)
             await service.snapshotter.save_due()
-        await happen(service, chance)
+        await happen(service, chance, timed=seed == 0)
         index = await told_by_log(service)
         found = await rows(service)
         assert found == index.rows
