@@ -17,8 +17,15 @@ from core import INCIDENT_EVENTS, Detector, Records
 ACCEPTED = INCIDENT_EVENTS.index("accepted")
 MOST_TOLD = 5
 MOST_EXPLAINED, MOST_CAUSES = 16, 5
+NO_INCIDENTS: Sequence[Incident] = ()
 
 logger = logging.getLogger(__name__)
+
+
+def is_in_incident(state: StreamState, learned: Records) -> bool:
+    """Tell whether samples may change an incident."""
+    assert state.incidents is not None
+    return state.incidents.current is not None or bool(learned.incident.any())
 
 
 def causes_in(detector: Detector, learned: Records, explained: Mapping[int, Explained]) -> Causes:
@@ -47,8 +54,6 @@ def main_causes(explained: Explained) -> list[Cause]:
 def follow_observed(state: StreamState, learned: Records, at: float, causes: Causes) -> list[Incident]:
     """Follow the incidents of samples that came at a time; give those whose rows in the index change."""
     assert state.incidents is not None
-    if state.incidents.current is None and not learned.incident.any():
-        return []
     return state.incidents.observe(learned, at, causes, feature_names(state.detector.config))
 
 

@@ -13,10 +13,10 @@ from app.streams.batches.batch import Batch, NewRows
 from app.streams.batches.features import feature_names
 from app.streams.batches.timestamps import Times, checked_times, given_times
 from app.streams.batches.undeclared import refuse_undeclared
-from app.streams.changes.incidents import causes_in, count_observed, follow_observed
+from app.streams.changes.incidents import NO_INCIDENTS, causes_in, count_observed, follow_observed, is_in_incident
 from app.streams.changes.metrics import count_learned
 from app.streams.errors import UnknownStream
-from app.streams.log.events import NOTHING_EXPLAINED, batch_body
+from app.streams.log.events import NO_CAUSES, NOTHING_EXPLAINED, batch_body
 from app.streams.log.explanations import Explained, explained_in
 from app.streams.log.incidents import Incident
 from app.streams.open.session import Session
@@ -126,12 +126,14 @@ def told_of(
     ids: tuple[str, ...],
     times: Times | None,
     explained: Mapping[int, Explained] = NOTHING_EXPLAINED,
-) -> tuple[Entry, list[Incident]]:
+) -> tuple[Entry, Sequence[Incident]]:
     """Give what the log says of learned samples, and the incidents that they change."""
     at, first, last = session.clock.steady(), int(learned.seq[0]), int(learned.seq[-1])
-    causes = causes_in(state.detector, learned, explained)
-    entry = Entry(Position(last, 0), batch_body(learned, times, at, explained, causes), first, ids)
-    return entry, follow_observed(state, learned, at, causes)
+    causes, incidents = NO_CAUSES, NO_INCIDENTS
+    if is_in_incident(state, learned):
+        causes = causes_in(state.detector, learned, explained)
+        incidents = follow_observed(state, learned, at, causes)
+    return Entry(Position(last, 0), batch_body(learned, times, at, explained, causes), first, ids), incidents
 
 
 async def log(session: Session, state: StreamState, entry: Entry, incidents: Sequence[Incident]) -> None:
