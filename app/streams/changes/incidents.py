@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from app.storage import Entry
-from app.streams.batches.features import feature_names
 from app.streams.log.events import NO_CAUSES, Cause, Causes, Label
 from app.streams.log.explanations import Explained, explained_of
 from app.streams.log.incidents import Incident, read_incident
@@ -54,7 +53,7 @@ def main_causes(explained: Explained) -> list[Cause]:
 def follow_observed(state: StreamState, learned: Records, at: float, causes: Causes) -> list[Incident]:
     """Follow the incidents of samples that came at a time; give those whose rows in the index change."""
     assert state.incidents is not None
-    return state.incidents.observe(learned, at, causes, feature_names(state.detector.config))
+    return state.incidents.observe(learned, at, causes, state.detector.config)
 
 
 async def find_labelled(session: Session, records: Mapping[int, Records]) -> dict[int, Incident]:

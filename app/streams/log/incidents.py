@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from app.storage import INCIDENTS_KEPT, Entry, IncidentRow, Position
 from app.streams.log.events import BatchEvent, Cause, Causes, ConfigEvent, LabelEvent, read_event, read_records
-from core import INCIDENT_EVENTS, OUTVOTED, Records
+from core import INCIDENT_EVENTS, OUTVOTED, DetectorConfig, Records
 
 State = Literal["open", "closed", "accepted", "confirmed", "dismissed"]
 STATES: Final[tuple[State, ...]] = ("open", "closed", "accepted", "confirmed", "dismissed")
@@ -92,7 +92,7 @@ class Ledger(msgspec.Struct):
     current: Incident | None = None
     written: Incident | None = None
 
-    def observe(self, records: Records, at: float, causes: Causes, names: Sequence[str]) -> list[Incident]:
+    def observe(self, records: Records, at: float, causes: Causes, config: DetectorConfig) -> list[Incident]:
         """Take a batch that came at a time; give the incidents whose rows it changes."""
         if self.current is not None and self.current.ended:
             self._forget()  # labels ended it, and no later label can take that back
@@ -105,7 +105,7 @@ class Ledger(msgspec.Struct):
             part = records[rows]
             if (open_before := self.current) is not None and open_before.seq != ids[rows[0]]:
                 changed[open_before.seq] = self._end(open_before, "closed", at, position)  # by its time
-            if (now := self._taken(part, at, position, causes, names)) is not None:
+            if (now := self._taken(part, at, position, causes, config)) is not None:
                 changed |= self._followed(now, int(part.event[-1]), at, position)
         return list(changed.values())
 
@@ -113,7 +113,7 @@ class Ledger(msgspec.Struct):
         self.current = self.written = None
 
     def _taken(
-        self, records: Records, at: float, position: Position, causes: Causes, names: Sequence[str]
+        self, records: Records, at: float, position: Position, causes: Causes, config: DetectorConfig
     ) -> Incident | None:
         """Give the incident that these samples belong to, with them; None if there is none that was heard of."""
         seq, flagged = int(records.incident[0]), np.flatnonzero(records.is_anomaly)
@@ -123,7 +123,7 @@ class Ledger(msgspec.Struct):
         now = self.current
         if now is None:
             begin = float(times[flagged[0]])
-            features = features_of(records[:1], causes[seq], names) if seq in causes else ()
+            features = features_of(records[:1], causes[seq], config) if seq in causes else ()
             now = Incident(seq, round(at * 1000), begin, seq, begin, 0.0, -1.0, seq, begin, 0, position, features)
         severity = np.nan_to_num(records.severity[flagged])  # early versions logged none
         top = flagged[np.lexsort((records.score[flagged], severity))[-1]]
@@ -194,20 +194,26 @@ def ended_by_labels(incident: Incident, at: float) -> Incident:
     return replace(incident, ended="", ended_at=None)
 
 
-def features_of(opening: Records, causes: Sequence[Cause], names: Sequence[str]) -> tuple[Feature, ...]:
+def features_of(opening: Records, causes: Sequence[Cause], config: DetectorConfig) -> tuple[Feature, ...]:
     """Name the features that set off an incident."""
     values = [None if np.isnan(value) else value for value in opening.x[0].tolist()]
     return tuple(
-        Feature(names[cause.feature], values[cause.feature], cause.expected, cause.contribution) for cause in causes
+        Feature(name_of(config, cause.feature), values[cause.feature], cause.expected, cause.contribution)
+        for cause in causes
     )
+
+
+def name_of(config: DetectorConfig, feature: int) -> str:
+    """Name a feature; one without a name goes by its number from 0."""
+    return str(feature) if config.features is None else config.features[feature].name
 
 
 class Index:
     """The rows of a stream's index, made from its log alone."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, config: DetectorConfig) -> None:
         self.ledger, self.rows = Ledger(), dict[int, Incident]()
-        self._names = names
+        self._config = config
 
     def take(self, entry: Entry) -> None:
         """Take the next event. Raises UnreadableEvent."""
@@ -215,7 +221,7 @@ class Index:
         if isinstance(event, ConfigEvent):
             return
         records = read_records(event.records)
-        for incident in follow(self.ledger, event, records, entry.position, self._names, self.rows):
+        for incident in follow(self.ledger, event, records, entry.position, self._config, self.rows):
             self.rows[incident.seq] = incident
         while len(self.rows) > INCIDENTS_KEPT:
             del self.rows[min(self.rows)]
@@ -226,10 +232,10 @@ def follow(
     event: BatchEvent | LabelEvent,
     records: Records,
     position: Position,
-    names: Sequence[str],
+    config: DetectorConfig,
     known: Mapping[int, Incident],
 ) -> list[Incident]:
     """Let a ledger take an event of the log, with its records; give the incidents whose rows it changes."""
     if isinstance(event, BatchEvent):
-        return ledger.observe(records, event.at, event.causes, names)
+        return ledger.observe(records, event.at, event.causes, config)
     return ledger.label(records, event.labels, event.at, position, known)

@@ -4,7 +4,6 @@ import logging
 from dataclasses import dataclass
 
 from app.storage import START, Position, StoreCorrupt
-from app.streams.batches.features import feature_names
 from app.streams.errors import ReplayMismatch
 from app.streams.log.events import UnreadableEvent
 from app.streams.log.incidents import Index
@@ -62,7 +61,7 @@ class StateLoader:
 
     async def _index_incidents(self, state: StreamState) -> None:
         """Make the index of incidents from the log, for a stream that an earlier version wrote last."""
-        index = Index(feature_names(state.detector.config))
+        index = Index(state.detector.config)
         async for entries in pages(self.worker.store, self.stream, START):
             for entry in entries:
                 index.take(entry)

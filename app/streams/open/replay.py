@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from app.build import BUILD
 from app.storage import Entry, Position, Store, StoreCorrupt
-from app.streams.batches.features import feature_names
 from app.streams.log.events import (
     BatchEvent,
     ConfigEvent,
@@ -97,7 +96,7 @@ async def _take(
     else:
         await feedback_slices(state.detector, records, event.labels)
     if state.incidents is not None:
-        follow(state.incidents, event, records, position, feature_names(state.detector.config), {})
+        follow(state.incidents, event, records, position, state.detector.config, {})
 
 
 async def _observe(

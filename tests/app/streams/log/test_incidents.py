@@ -10,12 +10,11 @@ from app.storage.memory import MemoryStore
 from app.streams.log.events import read_event, read_records
 from app.streams.log.incidents import Incident, Index, read_incident
 from app.streams.open.state import StreamState
-from core import INCIDENT_EVENTS
+from core import INCIDENT_EVENTS, DetectorConfig
 from tests.app.harness import NOW, DisturbedStore, Service, raising
 from tests.app.incidents import begin, broken, open_incident, ordinary, outage
 
 CONFIG = {"incident_close_samples": 4, "incident_accept_samples": 40}
-NAMES = ["0", "1"]
 
 
 async def rows(service: Service) -> dict[int, Incident]:
@@ -25,7 +24,7 @@ async def rows(service: Service) -> dict[int, Incident]:
 
 async def told_by_log(service: Service) -> Index:
     """Make the index again, from the log alone."""
-    index = Index(NAMES)
+    index = Index(DetectorConfig(n_features=2))
     for entry in await service.store.entries("s", START, 100_000):
         index.take(entry)
     return index
