@@ -37,7 +37,10 @@ from app.api.routing import JSON, Route
 from app.api.service import Service
 from app.build import installed_version
 from app.metrics import Metrics
+from app.notices.audience import Audience
 from app.notices.catalog import rules_in
+from app.notices.delivery import Delivery
+from app.notices.outbox import Outbox
 from app.notices.sender import Sender
 from app.security import KeptBytes, KeyFile, KeyRing, KeyWatch, Quotas
 from app.settings import Settings
@@ -93,8 +96,9 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     key_watch = watch_of(settings, keys, clock, metrics)
     store = store or open_store(settings.store, settings.durability)
     store.write_refusals.on_refusal = lambda cause: metrics.refused_writes[cause].inc()
-    kept_templates = templates_in(store, clock, settings.max_templates)
-    registry = Registry(Worker.of(store, settings, clock, metrics, partial(defaults_of, kept_templates)))
+    kept_templates, audience = templates_in(store, clock, settings.max_templates), Audience()
+    worker = Worker.of(store, settings, clock, metrics, partial(defaults_of, kept_templates), audience.is_told_of)
+    registry = Registry(worker)
     checker = Checker(registry)
     metrics.watch(
         Gauges(registry),
@@ -121,6 +125,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
         sources=sources_in(store, clock, settings.max_sources),
         rules=rules_in(store, clock, settings.max_rules),
         templates=kept_templates,
+        outbox=Outbox(store),
         sender=Sender(allow_private=settings.notices_allow_private),
         checker=checker,
         metrics=metrics,
@@ -129,6 +134,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     app.state.service, app.state.store = service, store
     app.state.assets = page.read_assets()
     app.state.sweeper = Sweeper(registry)
+    app.state.delivery = Delivery(worker, service.rules, audience, service.sender)
     app.state.snapshotter = Snapshotter(registry, checker)
     described = document(ROUTES, installed_version(), keys_required=keys.are_required)
     app.state.openapi = page.asset(msgspec.json.encode(described), JSON)
@@ -154,12 +160,14 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     snapshotter: Snapshotter = app.state.snapshotter
     sweeper: Sweeper = app.state.sweeper
+    delivery: Delivery = app.state.delivery
     leases = service.registry.worker.leases
     store: Store = app.state.store
     await service.store_opening.start()
     leases.start()
     snapshotter.start()
     sweeper.start()
+    delivery.start()
     if service.key_watch:
         service.key_watch.start()
     try:
@@ -170,6 +178,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             await service.key_watch.stop()
         await service.kept.stop()
         await service.store_opening.stop()
+        await delivery.stop()
         await service.sender.close()
         await sweeper.stop()
         await snapshotter.stop()

@@ -171,6 +171,9 @@ class Settings(BaseSettings):
         False,
         description="send notices to private and loopback addresses too, such as an Alertmanager beside the service",
     )
+    public_url: str = Field(
+        "", max_length=2048, description="where people reach the live page, for links in notices; empty: no links"
+    )
     metrics_streams: str = Field(
         "",
         max_length=8000,

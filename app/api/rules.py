@@ -89,8 +89,15 @@ def described(name: str, rule: Rule) -> RuleAnswer:
 async def delete_rule(request: Request) -> Response:
     """Delete a rule; what it has not told yet stays untold."""
     service, name = permitted(request)
-    await service.tasks.shielded(service.rules.delete(name))
+    await service.rules.newest(name)
+    await service.tasks.shielded(forget(service, name))
     return Response(status_code=204)
+
+
+async def forget(service: Service, name: str) -> None:
+    """Delete a rule after what waits for it: a later one of its name must not tell that."""
+    await service.outbox.clear(name)
+    await service.rules.delete(name)
 
 
 async def get_rules(request: Request) -> Response:

@@ -7,6 +7,7 @@ from starlette.requests import Request
 
 from app.metrics import Metrics
 from app.notices.catalog import Rules
+from app.notices.outbox import Outbox
 from app.notices.sender import Sender
 from app.security import KeptBytes, KeyRing, KeyWatch, Quotas, Scope
 from app.settings import Settings
@@ -45,6 +46,7 @@ class Service:
     sources: Sources
     rules: Rules
     templates: Templates
+    outbox: Outbox
     sender: Sender
     checker: Checker
     metrics: Metrics

@@ -31,4 +31,5 @@ CONNECTION_CLOSINGS: Final = (
     "files",
 )
 FORWARDED: Final = ("answered", "failed")
+NOTICE_OUTCOMES: Final = ("sent", "rejected", "expired")
 LEASE_CHANGES: Final = ("acquired", "released", "lost", "refused", "handed_over")

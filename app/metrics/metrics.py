@@ -17,6 +17,7 @@ from app.metrics.known import (
     LABEL_OUTCOMES,
     LEASE_CHANGES,
     MISMATCHES,
+    NOTICE_OUTCOMES,
     OBSERVE_STEPS,
     OTHER,
     SAMPLE_OUTCOMES,
@@ -48,6 +49,7 @@ class Metrics:
         self._watch_store()
         self._watch_streams()
         self._watch_keys()
+        self._count_notices()
         self._gauge("build_info", "1, labelled by version", "version").labels(version).set(1)
         self._streams = StreamsCollector(watched, top)
         self.learned_at: dict[str, float] = {}
@@ -176,6 +178,16 @@ class Metrics:
         self.keys_file_broken = self._gauge("api_keys_file_broken", text)
         self.refusals = RefusalsCollector()
         self.registry.register(self.refusals)
+
+    def _count_notices(self) -> None:
+        text = (
+            "notices of incidents that were sent, or dropped because the receiver rejects them, or is down for too long"
+        )
+        self.notices = self._by("notices", text, "outcome", NOTICE_OUTCOMES)
+        self.notice_failures = self._counter("notice_failures", "tries to send a notice that failed and are repeated")
+        self.notices_waiting = self._gauge("notices_waiting", "changes of incidents that wait to be told")
+        text = "how long the oldest of them has been waiting; more than a quiet night means that a receiver is down"
+        self.notices_oldest = self._gauge("notices_oldest_seconds", text)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"itan_{name}", text, labels, registry=self.registry)

@@ -2,13 +2,14 @@
 
 import hashlib
 from datetime import UTC, datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 Kind = Literal["incident.opened", "incident.closed", "test"]
-MOST_FEATURES: Final = 5
+# the years that RFC 3339 has
+EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0
 
 
 class MainFeature(msgspec.Struct, frozen=True):
@@ -72,6 +73,7 @@ def trial_notice(rule: str, streams: str, now: float) -> Notice:
 
 def rfc3339(seconds: float) -> str:
     """Write epoch seconds as RFC 3339, to the millisecond."""
+    seconds = min(max(seconds, EARLIEST), LATEST)
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

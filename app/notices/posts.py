@@ -3,10 +3,10 @@
 import base64
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -56,18 +56,27 @@ def chat(rule: Rule, notice: Notice, _: float) -> Post:
 
 
 def alertmanager(rule: Rule, notice: Notice, now: float) -> Post:
+    """Make an alert of a notice."""
+    return alerts(rule, [notice], now)
+
+
+def alerts(rule: Rule, notices: Sequence[Notice], now: float) -> Post:
+    """Make alerts of notices."""
+    token = {"Authorization": f"Bearer {rule.secret}"} if rule.secret else {}
+    body = msgspec.json.encode([alert(rule, notice, now) for notice in notices])
+    return Post(rule.url.rstrip("/") + "/api/v2/alerts", body, JSON | token)
+
+
+def alert(rule: Rule, notice: Notice, now: float) -> dict[str, Any]:
     """Make an alert of a notice: one that ends in a while unless it is sent again, or has ended."""
     about = notice.data
-    alert = {
+    made = {
         "labels": {"alertname": "ItanIncident", "stream": about.stream, "source": rule.source, "severity": rule.label},
         "annotations": annotations(notice),
         "startsAt": about.began_at,
         "endsAt": rfc3339(now + ALERT_SECONDS if notice.is_open else end_of_alert(notice, now)),
     }
-    if about.url:
-        alert["generatorURL"] = about.url
-    token = {"Authorization": f"Bearer {rule.secret}"} if rule.secret else {}
-    return Post(rule.url.rstrip("/") + "/api/v2/alerts", msgspec.json.encode([alert]), JSON | token)
+    return made | ({"generatorURL": about.url} if about.url else {})
 
 
 def end_of_alert(notice: Notice, now: float) -> float:

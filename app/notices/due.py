@@ -1,0 +1,49 @@
+"""Which notices of an incident are due."""
+
+from collections.abc import Sequence
+
+from app.notices.notice import Incident, Kind, MainFeature, rfc3339
+from app.notices.rule import Rule
+from app.storage import IncidentChange
+from app.streams.log import incidents
+
+
+def kinds_due(rule: Rule, incident: incidents.Incident, change: IncidentChange, *, is_told: bool) -> Sequence[Kind]:
+    """Give the notices that a change makes due, in their order; is_told: the rule has told that the incident is open.
+
+    It depends on the incident as it is now: one that opened and ended before anybody looked has both told.
+    """
+    if not (is_told or concerns(rule, incident, change)):
+        return ()
+    kinds: list[Kind] = [] if is_told or "opened" not in rule.tell else ["incident.opened"]
+    if incident.ended and "closed" in rule.tell:
+        kinds.append("incident.closed")
+    return kinds
+
+
+def concerns(rule: Rule, incident: incidents.Incident, change: IncidentChange) -> bool:
+    """Tell whether a rule tells of an incident that it has not told yet."""
+    is_severe = incident.peak_severity >= rule.least_severity
+    is_label = change.position.sub > 0  # labels end incidents, and say what they were: they open none
+    return is_severe and not is_label and not is_slept_through(rule, incident)
+
+
+def is_slept_through(rule: Rule, incident: incidents.Incident) -> bool:
+    """Tell whether an incident opened and ended in quiet hours."""
+    ended_at = incident.ended_at
+    return ended_at is not None and rule.is_quiet(incident.opened / 1000) and rule.is_quiet(ended_at)
+
+
+def told_incident(stream: str, incident: incidents.Incident, page: str) -> Incident:
+    """Give an incident as a notice tells it; page is where people reach the live page."""
+    return Incident(
+        stream=stream,
+        incident=incident.seq,
+        state=incident.state,
+        began_at=rfc3339(incident.begin),
+        peak_at=rfc3339(incident.peak_time),
+        ended_at=None if incident.ended_at is None else rfc3339(incident.ended_at),
+        severity=incident.peak_severity,
+        features=[MainFeature(one.name, one.value, one.expected, one.contribution) for one in incident.features],
+        url=f"{page.rstrip('/')}/?stream={stream}&seq={incident.peak_seq}" if page else None,
+    )
