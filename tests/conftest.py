@@ -37,6 +37,8 @@ NO_SKIP = os.environ.get("ITAN_TEST_NO_SKIP") == "1"
 TESTS = Path(__file__).parent
 MARKERS = {
     "app/api/test_fuzzed.py": ["slow"],
+    "app/notices/test_alertmanager.py": ["servers"],
+    "app/notices/test_kill.py": ["servers", "crash"],
     "app/streams/changes/test_import_mutants.py": ["slow"],
     "app/streams/test_any_order.py": ["slow"],
     "app/test_cli_ingest.py": ["servers"],

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from app.notices.notice import Incident, Kind, MainFeature, rfc3339
+from app.notices.notice import Kind, MainFeature, Told, rfc3339
 from app.notices.rule import Rule
 from app.storage import IncidentChange
-from app.streams.log import incidents
+from app.streams.log.incidents import Incident
 
 
-def kinds_due(rule: Rule, incident: incidents.Incident, change: IncidentChange, *, is_told: bool) -> Sequence[Kind]:
+def kinds_due(rule: Rule, incident: Incident, change: IncidentChange, *, is_told: bool) -> Sequence[Kind]:
     """Give the notices that a change makes due, in their order; is_told: the rule has told that the incident is open.
 
     It depends on the incident as it is now: one that opened and ended before anybody looked has both told.
@@ -21,22 +21,22 @@ def kinds_due(rule: Rule, incident: incidents.Incident, change: IncidentChange, 
     return kinds
 
 
-def concerns(rule: Rule, incident: incidents.Incident, change: IncidentChange) -> bool:
+def concerns(rule: Rule, incident: Incident, change: IncidentChange) -> bool:
     """Tell whether a rule tells of an incident that it has not told yet."""
     is_severe = incident.peak_severity >= rule.least_severity
     is_label = change.position.sub > 0  # labels end incidents, and say what they were: they open none
     return is_severe and not is_label and not is_slept_through(rule, incident)
 
 
-def is_slept_through(rule: Rule, incident: incidents.Incident) -> bool:
+def is_slept_through(rule: Rule, incident: Incident) -> bool:
     """Tell whether an incident opened and ended in quiet hours."""
     ended_at = incident.ended_at
     return ended_at is not None and rule.is_quiet(incident.opened / 1000) and rule.is_quiet(ended_at)
 
 
-def told_incident(stream: str, incident: incidents.Incident, page: str) -> Incident:
+def told_incident(stream: str, incident: Incident, page: str) -> Told:
     """Give an incident as a notice tells it; page is where people reach the live page."""
-    return Incident(
+    return Told(
         stream=stream,
         incident=incident.seq,
         state=incident.state,

@@ -21,7 +21,7 @@ class MainFeature(msgspec.Struct, frozen=True):
     nats: float | None
 
 
-class Incident(msgspec.Struct, frozen=True, kw_only=True):
+class Told(msgspec.Struct, frozen=True, kw_only=True):
     """An incident as a notice tells it; times are RFC 3339."""
 
     stream: str
@@ -41,7 +41,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     type: Kind
     timestamp: Annotated[str, Meta(description="when what it tells happened")]
-    data: Incident
+    data: Told
 
     @property
     def is_open(self) -> bool:
@@ -49,7 +49,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         return self.type == "incident.opened"
 
 
-def notice_id(rule: str, kind: Kind, incident: Incident) -> str:
+def notice_id(rule: str, kind: Kind, incident: Told) -> str:
     """Give the id of a notice: the same for ever, whoever sends it and however often.
 
     The beginning is part of it: a stream that was deleted and made again may count its samples as before.
@@ -58,7 +58,7 @@ def notice_id(rule: str, kind: Kind, incident: Incident) -> str:
     return f"msg_{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:32]}"
 
 
-def notice_of(rule: str, kind: Kind, incident: Incident) -> Notice:
+def notice_of(rule: str, kind: Kind, incident: Told) -> Notice:
     """Make the notice of a rule about an incident."""
     happened = incident.began_at if kind == "incident.opened" else incident.ended_at or incident.began_at
     return Notice(id=notice_id(rule, kind, incident), type=kind, timestamp=happened, data=incident)
@@ -67,7 +67,7 @@ def notice_of(rule: str, kind: Kind, incident: Incident) -> Notice:
 def trial_notice(rule: str, streams: str, now: float) -> Notice:
     """Make a notice that says that it is none."""
     stream = streams.rstrip("*") or "test"
-    about = Incident(stream=stream, incident=1, state="test", began_at=rfc3339(now), ended_at=rfc3339(now), severity=0)
+    about = Told(stream=stream, incident=1, state="test", began_at=rfc3339(now), ended_at=rfc3339(now), severity=0)
     return notice_of(rule, "test", about)
 
 

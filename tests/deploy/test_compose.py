@@ -41,7 +41,7 @@ def test_images_are_pinned() -> None:
 
 def test_what_is_mounted_exists() -> None:
     mounted = {place: folder for service in SERVICES.values() for place, folder in mounts(service).items()}
-    assert len(mounted) == 4
+    assert len(mounted) == 5
     assert all(folder.is_dir() and any(folder.iterdir()) for folder in mounted.values())
     home = environment(SERVICES["grafana"])["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
     assert (mounted[str(Path(home).parent)] / Path(home).name).is_file()
@@ -50,7 +50,7 @@ def test_what_is_mounted_exists() -> None:
 def test_by_default_one_worker_runs_and_three_behind_the_proxy_where_asked_for() -> None:
     scaled = {name for name, service in SERVICES.items() if service.get("profiles") == ["scale"]}
     assert scaled == {"itan-2", "itan-3", "haproxy"}
-    assert set(SERVICES) - scaled == {"itan", "redis", "prometheus", "grafana"}
+    assert set(SERVICES) - scaled == {"itan", "redis", "prometheus", "alertmanager", "grafana"}
 
 
 def test_workers_differ_by_name_and_address_alone() -> None:

@@ -7,7 +7,7 @@ import hmac
 import msgspec
 import pytest
 
-from app.notices.notice import Incident, MainFeature, notice_id, notice_of, trial_notice
+from app.notices.notice import MainFeature, Told, notice_id, notice_of, trial_notice
 from app.notices.posts import ALERT_SECONDS, RESEND_SECONDS, post_of, signature_of
 from app.notices.rule import Rule
 
@@ -16,7 +16,7 @@ WEBHOOK = Rule(target="webhook", url="https://a.host/hook", secret="whsec_MfKQ9r
 CHAT = Rule(target="chat", url="https://a.host/hook")
 ALERTS = Rule(target="alertmanager", url="http://a.host/prefix/", secret="token", label="critical", source="eu-1")
 NOW = 1_800_000_600.0
-INCIDENT = Incident(
+INCIDENT = Told(
     stream="web-1",
     incident=31,
     state="open",

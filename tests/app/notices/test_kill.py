@@ -1,0 +1,56 @@
+"""A real service, killed just after it has answered: its notice comes all the same; and notices from samples on."""
+
+import signal
+
+import httpx2
+
+from tests.app.harness import Service
+from tests.app.incidents import begin, ordinary, outage
+from tests.app.notices.conftest import SECRET
+from tests.app.notices.receiver import receiving
+from tests.app.test_cli_serve import serving
+
+
+async def test_a_notice_survives_a_kill_right_after_the_answer(database):
+    settings = {"ITAN_NOTICES_ALLOW_PRIVATE": "true"}
+    async with receiving() as receiver, httpx2.AsyncClient(timeout=30) as http:
+        with serving("--store", database, **settings) as (process, url):
+            rule = {"target": "webhook", "url": receiver.url, "secret": SECRET}
+            (await http.put(f"{url}/rules/on-call", json=rule)).raise_for_status()
+            (await http.put(f"{url}/streams/s", json={"n_features": 2})).raise_for_status()
+            (await http.post(f"{url}/observe?stream=s", json={"samples": ordinary(1000)})).raise_for_status()
+            before = len(receiver.received)
+            answer = (await http.post(f"{url}/observe?stream=s", json={"samples": outage(3)})).raise_for_status()
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        opened = next(incident for incident in answer.json()["incident"] if incident)
+        with serving("--store", database, **settings):
+            while not any(said(one) == (opened, "incident.opened") for one in receiver.received):
+                await receiver.wait_for(len(receiver.received) + 1)
+    of_it = {one.id for one in receiver.received[before:] if said(one) == (opened, "incident.opened")}
+    assert len(of_it) == 1
+
+
+def said(one):
+    return one.json["data"]["incident"], one.json["type"]
+
+
+async def test_samples_become_notices_with_features_and_severity():
+    async with receiving() as receiver, Service(notices_allow_private=True) as service:
+        delivery = service.app.state.delivery
+        await service.accepted("PUT", "/rules/on-call", json={"target": "chat", "url": receiver.url})
+        rule = {"target": "webhook", "url": receiver.url, "secret": SECRET, "least_severity": 2}
+        await service.accepted("PUT", "/rules/hook", json=rule)
+        await begin(service)
+        await delivery.work()
+        before = len(await receiver.wait_for(0))
+        await service.observe(outage(12))
+        await delivery.work()
+        told = (await receiver.wait_for(before + 2))[before:]
+    (hook,) = [one.json for one in told if "type" in one.json]
+    (chat,) = [one.json for one in told if "text" in one.json]
+    assert hook["type"] == "incident.opened"
+    assert hook["data"]["severity"] > 2
+    assert {feature["name"] for feature in hook["data"]["features"]} == {"0", "1"} or hook["data"]["features"]
+    assert all(feature["seen"] > 5 > feature["expected"] for feature in hook["data"]["features"])
+    assert chat["text"].startswith(f"Incident {hook['data']['incident']} of s opened, severity")
