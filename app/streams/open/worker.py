@@ -34,16 +34,21 @@ class Worker:
     health: StreamHealth
     subscriptions: Subscriptions
     defaults_of: DefaultsOf
-    tells_of: Callable[[str], bool] = lambda _: False
+    tells_of: Callable[[str], bool]
     """Whether anybody is told of the incidents of a stream: then their changes are marked in the store."""
 
     @classmethod
     def of(
-        cls, store: Store, settings: Settings, clock: Clock, metrics: Metrics, defaults_of: DefaultsOf = no_defaults
+        cls,
+        store: Store,
+        settings: Settings,
+        clock: Clock,
+        metrics: Metrics,
+        defaults_of: DefaultsOf = no_defaults,
+        tells_of: Callable[[str], bool] = lambda _: False,
     ) -> Self:
         """Make a worker that has no stream yet."""
         owner = owner_of(settings.worker or unique_name(), settings.advertise_url)
         leases = Leases(store, owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
-        return cls(
-            store, settings, clock, metrics, leases, StreamHealth(), Subscriptions(settings.max_watchers), defaults_of
-        )
+        health, subscriptions = StreamHealth(), Subscriptions(settings.max_watchers)
+        return cls(store, settings, clock, metrics, leases, health, subscriptions, defaults_of, tells_of)
