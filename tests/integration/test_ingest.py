@@ -139,6 +139,11 @@ async def metric(url: str, series: str) -> float:
     return float(next(line for line in lines if line.startswith(f"{series} ")).rsplit(" ", 1)[1])
 
 
+async def forwarded(services: tuple[ServiceProcess, ...]) -> float:
+    counts = [await metric(service.url, 'itan_forwarded_records_total{outcome="answered"}') for service in services]
+    return sum(counts)
+
+
 @pytest.mark.crash
 @pytest.mark.servers
 async def test_workers_that_forward_move_no_stream_but_those_of_a_killed_one(
@@ -149,17 +154,18 @@ async def test_workers_that_forward_move_no_stream_but_those_of_a_killed_one(
     for folder in folders:
         folder.mkdir()
     with (
-        ServiceProcess(redis_server.url, folders[0], forwards=True, lease_seconds=1.0) as a,
-        ServiceProcess(redis_server.url, folders[1], forwards=True, lease_seconds=1.0) as b,
+        ServiceProcess(redis_server.url, folders[0], forwards=True) as a,
+        ServiceProcess(redis_server.url, folders[1], forwards=True) as b,
     ):
         # each sends all of its streams to either worker
         agents = [Agent([a.url, b.url], STREAMS[:2], dice), Agent([b.url, a.url], STREAMS[2:], dice)]
         sending = [asyncio.create_task(agent.send()) for agent in agents]
-        await asyncio.sleep(0.5)
+        while await forwarded((a, b)) == 0 and not all(task.done() for task in sending):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
         assert sum(agent.repeats for agent in agents) == 0
         for service in (a, b):
             assert await metric(service.url, 'itan_lease_changes_total{change="handed_over"}') == 0
-        assert await metric(a.url, 'itan_forwarded_records_total{outcome="answered"}') > 0
+        assert await forwarded((a, b)) > 0
         a.kill()
         await asyncio.sleep(0.3)
         await asyncio.to_thread(a.start)
