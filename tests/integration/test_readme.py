@@ -56,11 +56,12 @@ def test_the_examples_run_in_order(tmp_path: Path) -> None:
     assert json.loads(answers[3]) == ANSWER
     assert json.loads(answers[4])["outcomes"]["applied"] == 2
     assert json.loads(answers[5])["samples_needed"] == 30
-    assert "itan_samples_total" in answers[-10]
-    assert "explanation_note" in answers[-9]
-    assert json.loads(answers[-8])["config"]["features"][1]["role"] == "context"
-    assert json.loads(answers[-5])["taken"] == 2
-    assert (json.loads(answers[-6])["taken"], json.loads(answers[-6])["refused"]) == (1, 0)
+    assert "itan_samples_total" in answers[commands().index("curl -s localhost:8000/metrics")]
+    assert "explanation_note" in answers[-11]
+    assert json.loads(answers[-10])["config"]["features"][1]["role"] == "context"
+    assert json.loads(answers[-7])["taken"] == 2
+    assert (json.loads(answers[-8])["taken"], json.loads(answers[-8])["refused"]) == (1, 0)
+    assert json.loads(answers[-6])["template"] == "plants"
     assert json.loads(answers[-4])["streams"][0]["readable"]
     assert json.loads(answers[-3])["seq"] == [1]
     assert json.loads(answers[-2])["values"] == {"cpu": 0.31, "latency_ms": 60}
