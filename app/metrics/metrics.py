@@ -186,7 +186,7 @@ class Metrics:
         self.notices = self._by("notices", text, "outcome", NOTICE_OUTCOMES)
         self.notice_failures = self._counter("notice_failures", "tries to send a notice that failed and are repeated")
         self.notices_waiting = self._gauge("notices_waiting", "changes of incidents that wait to be told")
-        text = "how long the oldest of them has been waiting; more than a quiet night means that a receiver is down"
+        text = "how long the oldest of them has been waiting"
         self.notices_oldest = self._gauge("notices_oldest_seconds", text)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
