@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from app.api import (
     band,
+    cloning,
     density,
     events,
     feedback,
@@ -73,6 +74,7 @@ RESOURCES = (
     band,
     listing,
     streams,
+    cloning,
     sources,
     templates,
     rules,

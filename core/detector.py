@@ -9,6 +9,7 @@ from core.config.changes import ConfigChange
 from core.engine import label_path, sample_path, together
 from core.engine.reconfigure import reconfigured
 from core.engine.state import DetectorState
+from core.engine.warm_start import warm_started
 from core.errors import InvalidObservation
 from core.feedback.costs import Costs
 from core.records import Records
@@ -36,6 +37,20 @@ class Detector:
 
     def __init__(self, config: DetectorConfig, *, first_seq: int = 1) -> None:
         self.state = DetectorState(config, first_seq=first_seq)
+
+    @classmethod
+    def warm_started(
+        cls, config: DetectorConfig, source: "Detector", n_samples: int, *, first_seq: int = 1
+    ) -> "Detector":
+        """Make a detector that begins with the model of another, which counts as n_samples, at least one.
+
+        It needs no warm-up: units, tree and densities are there, and as many ordinary scores, by which it decides. It
+        has no samples of the other one, and no labels. Raises NotReady if the other one is still warming up, and
+        InvalidConfig, with the reason, if its model does not fit the config.
+        """
+        detector = cls.__new__(cls)
+        detector.state = warm_started(config, source.state, n_samples, first_seq)
+        return detector
 
     @property
     def config(self) -> DetectorConfig:

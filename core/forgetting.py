@@ -47,6 +47,12 @@ class Forgetting:
             if len(self.past) == MOST_PAST:
                 self.past[0, 1] = AT_ONCE
 
+    def begin_warm(self, n_learned: int) -> None:
+        """Take what was learned as so many samples; a clock of seconds goes on."""
+        self.past = np.zeros((0, 2))
+        if not self.in_seconds and n_learned:
+            self.now = float(n_learned)
+
     def moments(self, ordinal: FloatArray, time: FloatArray) -> FloatArray:
         """The moments (n,) on the clock of samples with these ordinals and timestamps (n,)."""
         return time if self.in_seconds else ordinal

@@ -216,6 +216,7 @@ EXAMPLES: Final[dict[str, Any]] = {
         "values": [[0.22, 0.11], [0.39, 0.27]],
     },
     "StreamConfig": _CONFIG,
+    "NewStream": _CONFIG,
     "StreamChanges": {"expected_anomaly_rate": 0.001, "cost_false_negative": 5.0},
     "StreamDescription": {
         "stream": "web-1",

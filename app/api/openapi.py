@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
+from app.api.cloning import MOST_SAMPLES
 from app.api.examples import EXAMPLES
 from app.api.problems import HTTP_CODES, TABLE
+from app.api.queries import STREAM
 from app.api.routing import OF_STORE, PROBLEM, SCHEMA_REF, Answer, Contents, Operation, Parameters, Route, ref
 from app.api.schemas.documented import DOCUMENTED
 from app.security import COOKIE, CSRF_HEADER, Scope
@@ -210,6 +212,18 @@ def content(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"schema": dict(schema)} | ({"example": examples[0]} if examples else {})
 
 
+def new_stream_schema(config: dict[str, Any]) -> dict[str, Any]:
+    """Describe the body that creates a stream: a config, and perhaps a stream to begin with the model of."""
+    warm = {
+        "type": "object",
+        "description": "begin with the model of a stream, which counts as so many samples",
+        "properties": {"from": dict(STREAM), "samples": {"type": "integer", "minimum": 1, "maximum": MOST_SAMPLES}},
+        "required": ["from", "samples"],
+        "additionalProperties": False,
+    }
+    return config | {"properties": config["properties"] | {"warm_start": {"anyOf": [warm, {"type": "null"}]}}}
+
+
 def schemas() -> dict[str, Any]:
     """Give the schemas of all bodies, by name."""
     _, found = msgspec.json.schema_components(DOCUMENTED, ref_template=SCHEMA_REF)
@@ -217,4 +231,5 @@ def schemas() -> dict[str, Any]:
     found |= {"Feature": FEATURE_SCHEMA, "AffineScaling": AFFINE_SCHEMA, "Calendar": CALENDAR_SCHEMA}
     named = ref("Feature"), ref("AffineScaling"), ref("Calendar")
     found |= {"StreamConfig": config_schema(*named), "StreamChanges": changes_schema(*named)}
+    found["NewStream"] = new_stream_schema(config_schema(*named))
     return dict(sorted(found.items()))

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from app.api.admission import permitted_allowance
 from app.api.bodies.reading import InvalidBody, checked_tree, media_type, read_body, read_small
+from app.api.cloning import WarmStart, read_warm_start, warm_from
 from app.api.listing import SILENT, silent_seconds_in
 from app.api.queries import STREAM, read_query
 from app.api.routing import BYTES, FILE, JSON, Answer, Operation, Route, answer, ref
@@ -22,7 +23,7 @@ from app.streams.ids import checked_stream_id
 from app.streams.open.replacement import delete, delete_silent
 from app.streams.open.sizes import estimate
 from app.streams.views.score import describe
-from core import DetectorConfig
+from core import Detector, DetectorConfig
 
 
 async def put_stream(request: Request) -> Response:
@@ -30,9 +31,12 @@ async def put_stream(request: Request) -> Response:
     service, stream = service_of(request), checked_stream_id(request.path_params["stream"])
     allowance = permitted_allowance(request, Scope.ADMIN, stream)
     given = await read_fields(request)
+    warm = read_warm_start(given.pop("warm_start", None))
+    if warm is not None:
+        service.keys.permit(request, Scope.READ, warm.source)
     DetectorConfig.from_dict(given)
     await allowance.keep(0)
-    return await service.tasks.shielded(create_stream(service, stream, given, allowance))
+    return await service.tasks.shielded(create_stream(service, stream, given, allowance, warm))
 
 
 async def read_fields(request: Request) -> dict[str, Any]:
@@ -48,10 +52,13 @@ def read_object(given: Any, example: str) -> dict[str, Any]:
     return given
 
 
-async def create_stream(service: Service, stream: str, given: Mapping[str, Any], allowance: Allowance) -> Response:
+async def create_stream(
+    service: Service, stream: str, given: Mapping[str, Any], allowance: Allowance, warm: WarmStart | None
+) -> Response:
     """Create a stream when it is the request's turn."""
+    made = Detector if warm is None else await warm_from(service, warm)
     async with service.registry.changing(stream) as session:
-        is_new = await create(session, given, allowance)
+        is_new = await create(session, given, allowance, made)
         return answer(await describe(session), 201 if is_new else 200)
 
 
@@ -160,12 +167,12 @@ ROUTES = [
             summary="Create a stream",
             scope=Scope.ADMIN,
             path=PATH,
-            body={JSON: ref("StreamConfig")},
+            body={JSON: ref("NewStream")},
             answers={
                 200: Answer(DESCRIPTION, "The stream exists already, with this config"),
                 201: Answer(DESCRIPTION, "Created"),
             },
-            problems=("stream_exists", "invalid_config", "quota_exceeded"),
+            problems=("stream_exists", "invalid_config", "quota_exceeded", "unknown_stream", "not_ready"),
         ),
     ),
     Route(

@@ -82,6 +82,13 @@ class DecisionRule:
         self.base = 0.0
         self._in_user_units = config.threshold == "fixed" and not config.drift_relative
 
+    def begin_warm(self, other: "DecisionRule", n_samples: int, newest: int) -> None:
+        """Begin with the newest n_samples ordinary scores of another rule; there are no labels and no incident yet."""
+        self.ordinary = OrdinaryScores.of(other.ordinary.newest(n_samples))
+        self._stillness, self._recent, self.base = other._stillness, other._recent, other.base
+        self._newest = newest
+        self.threshold.follow(self.ordinary, self._n_seen, newest)
+
     def adopt(self, other: "DecisionRule") -> None:
         """Go on from the rule of another config, which is not used any more; that config measures scores as this one.
 

@@ -214,6 +214,17 @@ class DensityModel:
         self.growth.follow()
         self._log_weights, self.followed = None, True
 
+    def begin_warm(self, n_samples: int) -> None:
+        """Let all that was learned count n_samples at most, none of which can be taken out again. The round is over."""
+        factor = min(1.0, n_samples / max(float(self.counts[0]), 1.0))
+        self.nodes.fade(factor)
+        self.growth.fade(factor)
+        self.n_learned = min(n_samples, self.n_learned)
+        self.tree.since[:] = 0
+        self.growth.begin_warm(self.n_learned)
+        self.forgetting.begin_warm(self.n_learned)
+        self._log_weights = None
+
     def retract(self, sample: LearnedSample) -> None:
         """Take a learned sample out of every node and candidate side that counted it. Ends the round first.
 

@@ -3,6 +3,7 @@
 state        everything that a detector knows; saving and restoring it
 sample_path  a sample: validate, scale, score, decide, learn
 label_path   a label that comes later: validate, then correct threshold, costs, density and scores
+warm_start   a new state that begins with the model of another
 reconfigure  another config for a state that has learned
 scales       what follows when a feature moves late, or another spread is usual now
 together     a sample for each of many detectors, in one pass

@@ -41,7 +41,7 @@ def _refuse_fewer_nodes(state: DetectorState, config: DetectorConfig) -> None:
 def _with_config(before: DetectorState, config: DetectorConfig) -> DetectorState:
     """Give a state of this config that goes on from one that is not used any more."""
     state = DetectorState(config, first_seq=before.first_seq)
-    state.next_seq, state.warmup = before.next_seq, before.warmup
+    state.next_seq, state.warmup, state.is_warm = before.next_seq, before.warmup, before.is_warm
     state.density.forgetting.follow(before.density.forgetting)
     arrays = before.state() | state.density.forgetting.state()
     if before.ready:

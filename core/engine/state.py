@@ -30,6 +30,7 @@ class DetectorState:
     """Everything that a detector knows. Samples and labels change it on their paths; to_bytes saves it.
 
     config     the settings
+    is_warm    whether it has begun with the model of another detector, without a warm-up
     warmup     records of the samples that set the first scaling, kept for good: a label may come for any of them
     scaling    from the user's units to the space of the densities; exists once the warm-up is over
     unscaled   the features whose scale is not known yet
@@ -44,6 +45,7 @@ class DetectorState:
     def __init__(self, config: DetectorConfig, *, first_seq: int = 1) -> None:
         self.config = config
         self.first_seq = self.next_seq = first_seq
+        self.is_warm = False
         self.warmup = Records.empty(0, config.n_features, 0)
         self.unscaled = Unscaled(config.kinds, config.expected_anomaly_rate)
         self.density = DensityModel(config)
@@ -143,7 +145,7 @@ class DetectorState:
         except InvalidSnapshot as error:
             raise InvalidState(error.reason) from error
         meta = {"config": self.config.to_dict(), "first_seq": self.first_seq, "next_seq": self.next_seq}
-        return encode_snapshot("detector", VERSION, meta, arrays)
+        return encode_snapshot("detector", VERSION, meta | ({"warm": True} if self.is_warm else {}), arrays)
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> "DetectorState":
@@ -151,7 +153,7 @@ class DetectorState:
         meta, arrays = decode_snapshot(blob, "detector", VERSION, *OLDER)
         try:
             state = cls(DetectorConfig.from_dict(meta["config"]), first_seq=meta["first_seq"])
-            state.next_seq = meta["next_seq"]
+            state.next_seq, state.is_warm = meta["next_seq"], "warm" in meta
         except (KeyError, TypeError, InvalidConfig) as error:
             raise InvalidSnapshot(f"its config is not valid: {error}") from error
         state.warmup = Records.from_bytes(take(arrays, "warmup", np.uint8, (-1,)).tobytes())
@@ -192,7 +194,8 @@ class DetectorState:
         n, m = self.warmup.x.shape
         n_seen, wanted = self.next_seq - self.first_seq, self.config.warmup
         fits = m == self.config.n_features and self.warmup.rows["learned"].shape[1] in (0, self.config.n_columns)
-        if not fits or n != min(n_seen, wanted) or ready != (n == wanted):
+        is_right = n == 0 and ready if self.is_warm else n == min(n_seen, wanted) and ready == (n == wanted)
+        if not fits or not is_right:
             raise InvalidSnapshot("its warm-up does not fit its config")
         try:
             checked_samples(self.warmup.x, m, self.config.features)

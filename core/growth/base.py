@@ -47,6 +47,10 @@ class Growth(ABC):
         """Multiply everything counted so far by a factor, 0 to 1."""
         return
 
+    def begin_warm(self, n_learned: int) -> None:
+        """Take what was counted as so many samples, and keep none of them."""
+        return
+
     def newest(self, n: int) -> FloatArray:
         """The newest samples, n at most, as they were learned, (n, m), of those that are kept."""
         return np.zeros((0, 0))

@@ -61,6 +61,10 @@ class OrdinaryScores:
         new._fit()
         return new
 
+    def newest(self, n: int) -> FloatArray:
+        """The newest n of the scores, or all."""
+        return np.array([*self._ring][-n:], float)
+
     @property
     def enough(self) -> bool:
         """Whether there are scores enough to decide by."""

@@ -1,6 +1,6 @@
 """Creation, reset and import of a stream. The session's lock is held."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.storage import START, StoreCorrupt
@@ -15,8 +15,13 @@ from core import Detector, DetectorConfig, InvalidSnapshot, try_out
 MAX_IMPORTED_SEQ = 2**52
 
 
-async def create(session: Session, given: Mapping[str, Any], allowance: Allowance = UNLIMITED) -> bool:
-    """Create a stream with these fields of a config; tell whether it is new.
+async def create(
+    session: Session,
+    given: Mapping[str, Any],
+    allowance: Allowance = UNLIMITED,
+    made: Callable[[DetectorConfig], Detector] = Detector,
+) -> bool:
+    """Create a stream with these fields of a config, and a detector made of it; tell whether it is new.
 
     What is left out comes from the stream's template, then from the profile. Raises StreamExists if there is one with
     another config.
@@ -25,10 +30,21 @@ async def create(session: Session, given: Mapping[str, Any], allowance: Allowanc
     try:
         state = await session.state()
     except UnknownStream:
-        await session.create(new_state(Detector(config), START), allowance.bounds)
+        await session.create(new_state(made(config), START), allowance.bounds)
         return True
     refuse_other(session.stream, state.detector.config.to_dict(), config.to_dict())
     return False
+
+
+async def clone(session: Session, body: bytes, allowance: Allowance = UNLIMITED) -> None:
+    """Create a stream from the state of another, as exported. Raises StreamExists."""
+    try:
+        await session.state()
+    except UnknownStream:
+        copied = StreamState.from_bytes(body, START)
+        await session.create(rebased(copied, START, 1), allowance.bounds)
+    else:
+        raise StreamExists(session.stream, "state")
 
 
 def refuse_other(stream: str, present: Mapping[str, Any], given: Mapping[str, Any]) -> None:

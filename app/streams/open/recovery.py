@@ -42,7 +42,8 @@ async def find_first_state(store: Store, stream: str, remains: Remains) -> Strea
         is_blank = snapshot.position.seq < first_seq  # after a reset a stream begins one place further
         position = snapshot.position if is_blank else start
         for meta in readable_metas(snapshot.body):
-            if meta.get("first_seq") == first_seq and isinstance(meta.get("config"), dict):
+            # the model that a warm stream began with is gone
+            if meta.get("first_seq") == first_seq and isinstance(meta.get("config"), dict) and "warm" not in meta:
                 config = meta["config"] | await values_before(store, stream, position)
                 return begin(config, first_seq, position)  # a replay shows whether it is right
     return None

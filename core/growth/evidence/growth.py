@@ -88,6 +88,10 @@ class EvidenceGrowth(Growth):
             for _ in range(splits_due(self._config.beta, before, after)):
                 self._split_most_separated(after)
 
+    def begin_warm(self, n_learned: int) -> None:
+        self.candidates.since[:] = 0
+        self.recent.begin_warm(n_learned)
+
     def newest(self, n: int) -> FloatArray:
         return self.recent.x[-n:]
 

@@ -63,6 +63,11 @@ class Reservoir:
         """Drop all samples of a leaf."""
         self._keep(self.leaf != leaf)
 
+    def begin_warm(self, n_learned: int) -> None:
+        """Drop all samples; the next one has the ordinal after n_learned."""
+        self._keep(np.zeros(len(self.leaf), bool))
+        self.window[:] = n_learned + 1
+
     def remove(self, ordinal: int) -> None:
         """Drop the sample of this ordinal, if it is here."""
         if (self.ordinal == ordinal).any():

@@ -147,6 +147,7 @@ CALLS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("create_stream", "PUT", "/streams/web", {"json": {"n_features": 2}}),
     ("create_stream", "PUT", "/streams/web", {"json": {"n_features": 2}}),
     ("change_stream", "PATCH", "/streams/web", {"json": {"expected_anomaly_rate": 0.001}}),
+    ("clone_stream", "POST", "/streams/s/clone?to=clone", {}),
     ("estimate_stream", "POST", "/streams/estimate", {"json": {"n_features": 2}}),
     ("get_stream", "GET", "/streams/kinds", {}),
     ("check_stream", "GET", "/streams/web/check", {}),

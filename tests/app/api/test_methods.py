@@ -6,7 +6,14 @@ from app.api.routing import Route
 from app.main import ROUTES
 from tests.app.harness import Service, blobs
 
-PLACES = {"{stream}": "s", "{source}": "telegraf", "{rule}": "on-call", "{seq}": "1", "{file}": "app.js"}
+PLACES = {
+    "{stream}": "s",
+    "{source}": "telegraf",
+    "{rule}": "on-call",
+    "{template}": "plants",
+    "{seq}": "1",
+    "{file}": "app.js",
+}
 PATHS = sorted({route.path for route in ROUTES})
 READ = [route for route in ROUTES if route.method == "GET"]
 QUERIES = {
@@ -56,6 +63,7 @@ async def test_a_path_of_several_routes_names_the_methods_of_all(service: Servic
 async def test_head_is_get_without_its_body(service: Service, route: Route) -> None:
     await service.observe(blobs(100))
     await service.accepted("PUT", "/rules/on-call", json={"target": "chat", "url": "https://1.1.1.1/a-hook"})
+    await service.accepted("PUT", "/templates/plants", json={"streams": "plant-*"})
     path = filled(route.path) + QUERIES.get(route.path, "")
     head = await service.http.head(path)
     assert (head.status_code, head.content) == (200, b"")

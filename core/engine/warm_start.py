@@ -1,0 +1,51 @@
+"""A new state that begins with the model of another, which counts as many samples as the caller says."""
+
+from dataclasses import replace
+
+from core.config import DetectorConfig
+from core.config.changes import changed
+from core.decision.rule import DecisionRule
+from core.engine.scales import settle
+from core.engine.state import DetectorState
+from core.errors import InvalidConfig, NotReady
+
+
+def warm_started(config: DetectorConfig, source: DetectorState, n_samples: int, first_seq: int) -> DetectorState:
+    """Give the state of a new detector with the model of another one, which stays as it is.
+
+    What the model has counted loses weight, as by forgetting, until the root counts n_samples, at least one; as many of
+    the newest ordinary scores say how rare a score is. Neither samples nor labels come along.
+
+    Raises NotReady if the other one is still warming up, and InvalidConfig if its model does not fit the config.
+    """
+    config = _fitting(config, source)
+    before = DetectorState.from_bytes(source.to_bytes())
+    before.density.end_round()
+    settle(before)
+    before.density.begin_warm(n_samples)
+    rule = DecisionRule(config, before.volume)
+    rule.begin_warm(before.rule, n_samples, first_seq - 1)
+    state = DetectorState(config, first_seq=first_seq)
+    state.is_warm = True
+    arrays = before.state() | state.resemblance.state() | state.costs.state() | rule.state()
+    state.check(arrays)
+    state.load(arrays)
+    return state
+
+
+def _fitting(config: DetectorConfig, source: DetectorState) -> DetectorConfig:
+    """Give the config with its features in the order of the model. Raises NotReady or InvalidConfig."""
+    if not source.ready:
+        raise NotReady(source.samples_needed)
+    if config.profile == "paper":
+        raise InvalidConfig("profile", config.profile, "'default' for a stream that starts warm")
+    own, other = config.features, source.config.features
+    if own is not None and other is not None:
+        names, given = ([feature.name for feature in features] for features in (other, own))
+        if sorted(given) != sorted(names):
+            raise InvalidConfig("features", ", ".join(given), f"those of the model, {', '.join(names)}")
+        config = replace(config, features=tuple(sorted(own, key=lambda feature: names.index(feature.name))))
+    changed(source.config, config.to_dict())
+    if config.max_nodes < (n_nodes := source.density.tree.n_nodes):
+        raise InvalidConfig("max_nodes", config.max_nodes, f"at least {n_nodes}, the nodes that the model has")
+    return config
