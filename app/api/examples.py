@@ -59,6 +59,25 @@ _CONFIG: Final = {
     "cost_false_negative": 1.0,
     "cost_false_positive": 0.1,
 }
+INCIDENT: Final = {
+    "id": "web-1~101~1764316800000",
+    "stream": "web-1",
+    "incident": 101,
+    "state": "closed",
+    "begin": 1764316800.0,
+    "peak_seq": 104,
+    "peak_time": 1764316830.0,
+    "peak_score": 31.2,
+    "peak_severity": 6.4,
+    "last_seq": 109,
+    "last_time": 1764316880.0,
+    "ended_at": 1764316960.0,
+    "n_flagged": 9,
+    "n_anomalous": 0,
+    "n_normal": 0,
+    "features": [{"name": "latency", "value": 912.0, "expected": 41.5, "contribution": 24.8}],
+    "url": "/live/web-1",
+}
 EXAMPLES: Final[dict[str, Any]] = {
     "ObserveBody": {
         "samples": [{"cpu": 0.31, "latency_ms": 18}, {"cpu": 0.29, "latency_ms": None}],
@@ -159,6 +178,8 @@ EXAMPLES: Final[dict[str, Any]] = {
         "status": 404,
         "reason": "the receiver answered 404",
     },
+    "IncidentAnswer": INCIDENT,
+    "IncidentList": {"incidents": [INCIDENT], "next": None},
     "FeedbackBody": {"labels": [{"id": "req-1", "anomaly": False}, {"seq": 101, "anomaly": True}]},
     "FeedbackAnswer": {
         "stream": "web-1",

@@ -4,6 +4,7 @@ import msgspec
 
 from app.api.schemas.density import DensityAnswer, DensityBody, DensityGrid, ExpectedBand, Model
 from app.api.schemas.history import History, ReviewQueue, Sample
+from app.api.schemas.incidents import IncidentAnswer, IncidentList
 from app.api.schemas.ingest import IngestAnswer, IngestProblem, IngestRecord
 from app.api.schemas.rules import RuleAnswer, RuleBody, RuleList, TestAnswer
 from app.api.schemas.samples import FeedbackAnswer, FeedbackBody, ObserveAnswer, ObserveBody, ObserveLine
@@ -33,6 +34,8 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     TestAnswer,
     FeedbackBody,
     FeedbackAnswer,
+    IncidentAnswer,
+    IncidentList,
     DensityBody,
     DensityAnswer,
     Model,

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from app.storage import Silence, Store
+from app.storage import IncidentKey, Silence, Store
 from app.streams.open.registry import Registry
 from app.streams.views.history import Log, open_log
+from app.streams.views.incidents import Found, Wanted, find
 from app.streams.views.overview import Overview, overview
 from app.streams.views.tail import Tail
 
@@ -30,6 +31,10 @@ class Catalog:
         for one in shown:
             one.silent_seconds = silences[one.stream].seconds if one.stream in silences else None
         return shown
+
+    async def incidents(self, wanted: Wanted, before: IncidentKey | None, limit: int) -> Found:
+        """List incidents, the newest first."""
+        return await find(self._store, wanted, before, limit)
 
     async def log(self, stream: str) -> Log:
         """Find the ends of a stream's log; UnknownStream if there is none."""

@@ -135,6 +135,7 @@ CALLS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("list_rules", "GET", "/rules", {}),
     ("test_rule", "POST", "/rules/on-call/test", {}),
     ("delete_rule", "DELETE", "/rules/on-call", {}),
+    ("list_incidents", "GET", "/incidents", {}),
     ("label", "POST", "/feedback?stream=s", {"json": {"labels": [{"seq": 50, "anomaly": True}]}}),
     ("get_log_density", "POST", "/density?stream=s", {"json": {"points": [[1, None]]}}),
     ("get_model", "GET", "/density?stream=s", {}),

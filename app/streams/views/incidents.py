@@ -1,0 +1,73 @@
+"""Incidents of all streams from the index, the newest first."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.storage import IncidentKey, Store
+from app.streams.ids import PATTERN
+from app.streams.log.incidents import Incident, State, read_incident
+
+ID = f"{PATTERN}~[0-9]{{1,16}}~[0-9]{{1,16}}"
+_ID = re.compile(f"({PATTERN})~([0-9]{{1,16}})~([0-9]{{1,16}})")
+MOST_SCANNED = 1_000
+PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which incidents are asked for; None asks for all."""
+
+    is_visible: Callable[[str], bool]
+    stream: str | None = None
+    prefix: str = ""
+    state: State | None = None
+
+    def names(self, stream: str) -> bool:
+        """Tell whether incidents of a stream are asked for."""
+        is_named = stream == self.stream if self.stream is not None else stream.startswith(self.prefix)
+        return is_named and self.is_visible(stream)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Incidents with their streams, and the id to go on from if there may be more."""
+
+    incidents: list[tuple[str, Incident]]
+    next: str | None
+
+
+def id_of(stream: str, seq: int, opened: int) -> str:
+    """Give the id of an incident: no other has it, also after the stream was deleted and created again."""
+    return f"{stream}~{seq}~{opened}"
+
+
+def read_id(text: str) -> IncidentKey:
+    """Read the id of an incident. Raises ValueError for any other text."""
+    parts = _ID.fullmatch(text)
+    if parts is None:
+        raise ValueError(text)
+    return IncidentKey(int(parts[3]), parts[1], int(parts[2]))
+
+
+async def find(store: Store, wanted: Wanted, before: IncidentKey | None, limit: int) -> Found:
+    """Give up to `limit` incidents from before a place on; look at no more than MOST_SCANNED."""
+    found: list[tuple[str, Incident]] = []
+    for _ in range(0, MOST_SCANNED, PAGE):
+        keys = await store.newest_incidents(before, PAGE)
+        for key in keys:
+            incident = await read(store, key) if wanted.names(key.stream) else None
+            if incident is not None and wanted.state in (None, incident.state):
+                found.append((key.stream, incident))
+            before = key
+            if len(found) == limit:
+                return Found(found, before and id_of(before.stream, before.seq, before.opened))
+        if len(keys) < PAGE:
+            return Found(found, None)
+    return Found(found, before and id_of(before.stream, before.seq, before.opened))
+
+
+async def read(store: Store, key: IncidentKey) -> Incident | None:
+    """Read an incident; None if it is gone, or another one has its place."""
+    row = (await store.find_incidents(key.stream, [key.seq])).get(key.seq)
+    return read_incident(row) if row is not None and row.opened == key.opened else None
