@@ -76,7 +76,7 @@ INCIDENT: Final = {
     "n_anomalous": 0,
     "n_normal": 0,
     "features": [{"name": "latency", "value": 912.0, "expected": 41.5, "contribution": 24.8}],
-    "url": "/live/web-1",
+    "url": "/#/streams/web-1",
 }
 EXAMPLES: Final[dict[str, Any]] = {
     "ObserveBody": {

@@ -51,7 +51,7 @@ def said(stream: str, incident: Incident) -> IncidentAnswer:
         n_anomalous=incident.n_anomalous,
         n_normal=incident.n_normal,
         features=incident.features,
-        url=f"/live/{quote(stream)}",
+        url=f"/#/streams/{quote(stream)}",
     )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from app.streams.log.incidents import Feature, State
+from app.streams.log.incidents import MainFeature, State
 
 
 class IncidentAnswer(msgspec.Struct):
@@ -29,7 +29,7 @@ class IncidentAnswer(msgspec.Struct):
     n_flagged: int
     n_anomalous: Annotated[int, Meta(description="samples labelled anomalous")]
     n_normal: Annotated[int, Meta(description="flagged samples labelled normal")]
-    features: Annotated[tuple[Feature, ...], Meta(description="what set it off, the greatest contribution first")]
+    features: Annotated[tuple[MainFeature, ...], Meta(description="what set it off, the greatest contribution first")]
     url: Annotated[str, Meta(description="the stream on the live page")]
 
 

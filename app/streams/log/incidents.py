@@ -20,7 +20,7 @@ MORE_FLAGGED, MORE_SEVERE = 2, 1.0
 as rare: so a storm of 1,000 flagged samples costs about ten writes."""
 
 
-class Feature(msgspec.Struct, frozen=True):
+class MainFeature(msgspec.Struct, frozen=True):
     """A feature that set off an incident: its value, what was expected, and the nats that it added to the score."""
 
     name: str
@@ -48,7 +48,7 @@ class Incident(msgspec.Struct, frozen=True):
     last_time: float
     n_flagged: int
     position: Position
-    features: tuple[Feature, ...] = ()
+    features: tuple[MainFeature, ...] = ()
     ended: End = ""
     ended_at: float | None = None
     n_anomalous: int = 0
@@ -194,11 +194,11 @@ def ended_by_labels(incident: Incident, at: float) -> Incident:
     return replace(incident, ended="", ended_at=None)
 
 
-def features_of(opening: Records, causes: Sequence[Cause], config: DetectorConfig) -> tuple[Feature, ...]:
+def features_of(opening: Records, causes: Sequence[Cause], config: DetectorConfig) -> tuple[MainFeature, ...]:
     """Name the features that set off an incident."""
     values = [None if np.isnan(value) else value for value in opening.x[0].tolist()]
     return tuple(
-        Feature(name_of(config, cause.feature), values[cause.feature], cause.expected, cause.contribution)
+        MainFeature(name_of(config, cause.feature), values[cause.feature], cause.expected, cause.contribution)
         for cause in causes
     )
 
