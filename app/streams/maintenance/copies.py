@@ -12,6 +12,7 @@ from app.storage import (
     START,
     DocumentKind,
     Entry,
+    IncidentRow,
     Position,
     Remains,
     Snapshot,
@@ -20,6 +21,7 @@ from app.storage import (
     is_full,
 )
 from app.streams.log.events import LabelEvent, read_event, read_records
+from app.streams.log.incidents import read_incident
 
 PAGE_ENTRIES = 256
 PAGE_NAMES = 1000
@@ -47,6 +49,9 @@ class Source(Protocol):
 
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of labelled samples."""
+
+    async def incidents(self, stream: str) -> list[IncidentRow]:
+        """Read the index of incidents."""
 
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order."""
@@ -124,6 +129,7 @@ class Copy:
             await self._copy_log(page)
         if base is not None and begin <= base.position <= self._snapshot.position:
             await self._target.save_snapshot(self._stream, base, 0, self._token, as_base=True)
+        await self._copy_incidents()
         await self._target.save_snapshot(self._stream, self._snapshot, 0, self._token)
         return Copied(self._position, self._samples, self._size_bytes)
 
@@ -135,6 +141,14 @@ class Copy:
                 return
             page = await self._source.entries(self._stream, self._position, PAGE_ENTRIES)
             await asyncio.sleep(0)
+
+    async def _copy_incidents(self) -> None:
+        """Copy the index; it must not know of events that came after the copy of the log."""
+        rows = await self._source.incidents(self._stream)
+        if any(read_incident(row).position > self._position for row in rows):
+            raise SourceChanged
+        if rows:
+            await self._target.put_incidents(self._stream, rows, self._token)
 
     async def _append(self, page: list[Entry]) -> None:
         labels = await self._labels(page)
@@ -222,6 +236,8 @@ async def digest(source: Source, stream: str) -> bytes:
         take(summed, sorted((await source.find_labels(stream, seqs)).items()))
         after = page[-1].position
         await asyncio.sleep(0)
+    if rows := await source.incidents(stream):  # earlier versions kept none
+        take(summed, [(row.seq, row.opened, row.body) for row in rows])
     return summed.digest()
 
 

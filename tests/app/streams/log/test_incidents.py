@@ -9,6 +9,7 @@ from app.storage import START, Snapshot, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.log.events import read_event, read_records
 from app.streams.log.incidents import Incident, Index, read_incident
+from app.streams.maintenance.copies import copy, digest
 from app.streams.open.state import StreamState
 from core import INCIDENT_EVENTS, DetectorConfig
 from tests.app.harness import NOW, DisturbedStore, Service, raising
@@ -209,3 +210,14 @@ async def test_a_reset_stream_has_no_incidents_and_goes_on(service):
     incident = await newest(service)  # it had opened before the export
     assert incident.seq < incident.last_seq
     assert incident.n_flagged == 1
+
+
+async def test_a_copy_of_a_stream_has_its_incidents(service):
+    await begin(service, **CONFIG)
+    await broken(service, 3)
+    target = MemoryStore()
+    assert await copy(service.store, target, "s") is not None
+    assert await target.incidents("s") == await service.store.incidents("s") != []
+    whole = await digest(target, "s")
+    target.stored["s"].incidents.clear()
+    assert await digest(target, "s") != whole
