@@ -29,6 +29,8 @@ ROUTES = {
     ("POST", "/streams/{s}/accept"): Scope.ADMIN,
     ("PUT", "/streams/{s}"): Scope.ADMIN,
     ("GET", "/streams/{s}"): Scope.READ,
+    ("PATCH", "/streams/{s}"): Scope.ADMIN,
+    ("POST", "/streams/{s}/clone?to={s}"): Scope.ADMIN,
     ("DELETE", "/streams/{s}"): Scope.ADMIN,
     ("POST", "/streams/{s}/reset"): Scope.ADMIN,
     ("GET", "/streams/{s}/export"): Scope.READ,
@@ -50,8 +52,30 @@ OF_NO_STREAM = {
     ("POST", "/ingest/otlp/v1/metrics"): Scope.OBSERVE,
     ("GET", "/sources"): Scope.READ,
     ("GET", "/sources/telegraf"): Scope.READ,
+    ("GET", "/incidents"): Scope.READ,
+    ("GET", "/templates"): Scope.READ,
+    ("GET", "/templates/plants"): Scope.READ,
 }
-OF_ALL_STREAMS = {("PUT", "/sources/telegraf"), ("DELETE", "/sources/telegraf")}
+OF_ALL_STREAMS = {
+    ("PUT", "/sources/telegraf"),
+    ("DELETE", "/sources/telegraf"),
+    ("PUT", "/templates/plants"),
+    ("DELETE", "/templates/plants"),
+    ("GET", "/rules"),
+    ("PUT", "/rules/on-call"),
+    ("GET", "/rules/on-call"),
+    ("DELETE", "/rules/on-call"),
+    ("POST", "/rules/on-call/test"),
+}
+PARAMETERS = {
+    "{s}": "{stream}",
+    "telegraf": "{source}",
+    "plants": "{template}",
+    "on-call": "{rule}",
+    "samples/1": "samples/{seq}",
+    "app.js": "{file}",
+}
+"""The names of what the paths above are filled with."""
 OPEN = {
     ("GET", "/livez"): 200,
     ("GET", "/readyz"): 200,
@@ -130,16 +154,19 @@ def test_the_interface_documents_the_scopes_that_are_asked_for():
     asked = {(method, path.partition("?")[0]): set() for method, path in ROUTES}
     for (method, path), scope in ROUTES.items():
         asked[method, path.partition("?")[0]].add(scope)
-    documented = {
-        (
-            route.method,
-            route.path.replace("{stream}", "{s}").replace("{seq}", "1").replace("{source}", "telegraf"),
-        ): route.operation.scope
-        for route in SERVED
-    }
-    for route, scopes in asked.items():
-        assert documented[route] in scopes, route
-    assert all(documented[route] is scope for route, scope in OF_NO_STREAM.items())
+    documented = {(route.method, route.path): route.operation.scope for route in SERVED}
+    for (method, path), scopes in asked.items():
+        assert documented[method, named(path)] in scopes, path
+    assert all(documented[method, named(path)] is scope for (method, path), scope in OF_NO_STREAM.items())
+    assert all(documented[method, named(path)] is Scope.ADMIN for method, path in OF_ALL_STREAMS)
+
+
+def named(path):
+    """The path as the interface documents it."""
+    path = path.partition("?")[0]
+    for given, name in PARAMETERS.items():
+        path = path.replace(given, name)
+    return path
 
 
 @pytest.mark.parametrize("route", OF_ALL_STREAMS)
@@ -165,14 +192,7 @@ async def test_without_a_good_key_nothing_is_answered(guarded, route, key):
 async def test_every_route_asks_for_a_key_but_those_for_probes(guarded):
     paths = (await guarded.http.get("/openapi.json")).json()["paths"]
     served = {(method.upper(), path) for path, methods in paths.items() for method in methods}
-    names = {"{s}": "{stream}", "telegraf": "{source}", "samples/1": "samples/{seq}", "app.js": "{file}"}
-    tested = set()
-    for method, path in [*ROUTES, *OPEN, *OF_NO_STREAM, *OF_ALL_STREAMS]:
-        path = path.partition("?")[0]
-        for given, name in names.items():
-            path = path.replace(given, name)
-        tested.add((method, path))
-    assert served == tested
+    assert served == {(method, named(path)) for method, path in [*ROUTES, *OPEN, *OF_NO_STREAM, *OF_ALL_STREAMS]}
     for (method, path), status in OPEN.items():
         assert (await guarded.http.request(method, path)).status_code == status
 
