@@ -6,13 +6,13 @@ from app.commands.backup import backup, restore
 from app.commands.bench import bench
 from app.commands.demo import demo
 from app.commands.density import density
+from app.commands.documents import sources, templates
 from app.commands.ingest import ingest
 from app.commands.keys import keys
 from app.commands.label import label
 from app.commands.pull import pull
 from app.commands.replay import replay
 from app.commands.serve import serve
-from app.commands.sources import sources
 from app.commands.streams import streams
 
 app = typer.Typer(
@@ -35,6 +35,7 @@ app.command()(restore)
 app.add_typer(pull, name="pull")
 app.add_typer(streams, name="streams")
 app.add_typer(sources, name="sources")
+app.add_typer(templates, name="templates")
 app.add_typer(keys, name="keys")
 app.add_typer(bench, name="bench")
 

@@ -3,10 +3,10 @@
 import json
 from typing import Annotated, Any
 
-import msgspec
 import typer
 
 from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, connected, fail, one_line_errors
+from app.commands.objects import print_json
 
 
 def density(
@@ -21,7 +21,7 @@ def density(
     rows = None if points is None else _rows(points)
     with one_line_errors(), connected(url, key) as client:
         answer = client.model(stream) if rows is None else client.density(stream, rows).log_density
-    print(json.dumps(msgspec.to_builtins(answer), indent=2))
+    print_json(answer)
 
 
 def _rows(text: str) -> list[Any]:

@@ -1,12 +1,11 @@
 """`itan label`: tell the service what a sample was."""
 
-import json
 from typing import Annotated
 
-import msgspec
 import typer
 
 from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, connected, fail, one_line_errors
+from app.commands.objects import print_json
 
 
 def label(
@@ -29,4 +28,4 @@ def label(
     verdict = None if withdraw else anomaly
     with one_line_errors(), connected(url, key) as client:
         answer = client.feedback(stream, [{**which, "anomaly": verdict}], dry_run=dry_run)
-    print(json.dumps(msgspec.to_builtins(answer), indent=2))
+    print_json(answer)

@@ -1,15 +1,14 @@
-"""`itan streams`: list, show, delete, prune, reset, export, import, check and repair streams."""
+"""`itan streams`: list, show, patch, clone, delete, prune, reset, export, import, check and repair streams."""
 
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-import msgspec
 import typer
 
 from app.commands.connection import DEFAULT_URL, FAILED, MISUSED, Key, Url, connected, fail, one_line_errors
+from app.commands.objects import File, print_json, read_object
 from app.durations import read_duration
 from itan_client import ApiError, Checked, Client
 
@@ -25,7 +24,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 Sure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 streams = typer.Typer(
-    help="List, show, delete, prune, reset, export, import, check and repair streams.", no_args_is_help=True
+    help="List, show, patch, clone, delete, prune, reset, export, import, check and repair streams.",
+    no_args_is_help=True,
 )
 
 
@@ -41,7 +41,26 @@ def list_(url: Url = DEFAULT_URL, key: Key = None) -> None:
 def show(stream: Name, url: Url = DEFAULT_URL, key: Key = None) -> None:
     """Print a stream's config and state as JSON."""
     with one_line_errors(), connected(url, key) as client:
-        print(json.dumps(msgspec.to_builtins(client.get(stream)), indent=2))
+        print_json(client.get(stream))
+
+
+@streams.command()
+def patch(stream: Name, file: File, url: Url = DEFAULT_URL, key: Key = None) -> None:
+    """Change fields of a stream's config, and print it; it keeps what it has learned."""
+    with one_line_errors(), connected(url, key) as client:
+        print_json(client.patch(stream, read_object(file)))
+
+
+@streams.command()
+def clone(
+    stream: Name,
+    to: Annotated[str, typer.Argument(metavar="NEW", help="Id of the new stream.")],
+    url: Url = DEFAULT_URL,
+    key: Key = None,
+) -> None:
+    """Make a new stream with all that a stream has learned."""
+    with one_line_errors(), connected(url, key) as client:
+        client.clone(stream, to)
 
 
 @streams.command()
@@ -127,7 +146,7 @@ def check(which: Which, as_json: AsJson = False, url: Url = DEFAULT_URL, key: Ke
     with one_line_errors(), connected(url, key, PATIENCE_SECONDS) as client:
         checked = _for_each(client, which, client.check)
     if as_json:
-        print(json.dumps(msgspec.to_builtins(checked), indent=2))
+        print_json(checked)
     else:
         for found in checked:
             _print_check(found)

@@ -90,6 +90,7 @@ class Client:
     estimate = _sending(calls.estimate)
     get = _sending(calls.get)
     patch = _sending(calls.patch)
+    clone = _sending(calls.clone)
     delete = _sending(calls.delete)
     reset = _sending(calls.reset)
     export = _sending(calls.export)

@@ -1,4 +1,4 @@
-"""`itan streams`, `label` and `density` against a real service that asks for a key."""
+"""`itan streams`, `templates`, `label` and `density` against a real service that asks for a key."""
 
 import json
 import re
@@ -34,8 +34,8 @@ def stream(url: str, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def itan(url: str, *words: str, code: int = 0, key: str = KEY) -> Result:
-    done = CliRunner().invoke(app, list(words), env={"ITAN_URL": url, "ITAN_KEY": key})
+def itan(url: str, *words: str, code: int = 0, key: str = KEY, given: str | None = None) -> Result:
+    done = CliRunner().invoke(app, list(words), input=given, env={"ITAN_URL": url, "ITAN_KEY": key})
     assert done.exit_code == code, done.output
     return done
 
@@ -55,6 +55,37 @@ def test_a_stream_is_reset_and_deleted(url: str, stream: str) -> None:
     itan(url, "streams", "delete", stream)
     assert stream not in itan(url, "streams", "list").stdout.split()
     assert "[404 " in itan(url, "streams", "show", stream, code=1).stderr
+
+
+def test_a_stream_is_patched(url: str, stream: str, tmp_path: Path) -> None:
+    (tmp_path / "changes.json").write_text('{"expected_anomaly_rate": 0.002}')
+    patched = json.loads(itan(url, "streams", "patch", stream, str(tmp_path / "changes.json")).stdout)
+    assert (patched["config"]["expected_anomaly_rate"], patched["n_seen"]) == (0.002, 100)
+    refused = itan(url, "streams", "patch", stream, "-", given='{"n_features": 3}', code=1)
+    assert "[422 " in refused.stderr
+    assert json.loads(itan(url, "streams", "show", stream).stdout)["config"] == patched["config"]
+    assert itan(url, "streams", "patch", stream, "-", given="[1]", code=2).stderr.startswith("itan: - ")
+
+
+def test_a_stream_is_cloned_once(url: str, stream: str) -> None:
+    itan(url, "streams", "clone", stream, "twin")
+    points = ("--points", "[[1, 2], [40, null]]")
+    densities = {itan(url, "density", "-s", name, *points).stdout for name in (stream, "twin")}
+    assert len(densities) == 1
+    assert "[409 stream_exists]" in itan(url, "streams", "clone", stream, "twin", code=1).stderr
+
+
+def test_templates_are_put_shown_listed_used_and_deleted(url: str) -> None:
+    given = {"streams": "plant-*", "config": {"expected_anomaly_rate": 0.003}}
+    kept = json.loads(itan(url, "templates", "put", "plants", "-", given=json.dumps(given)).stdout)
+    assert kept == given | {"template": "plants"}
+    assert json.loads(itan(url, "templates", "show", "plants").stdout) == kept
+    assert itan(url, "templates", "list").stdout == "plants\n"
+    with Client(url, KEY) as client:
+        assert client.create("plant-1", {"n_features": 1}).config["expected_anomaly_rate"] == 0.003
+    itan(url, "templates", "delete", "plants")
+    assert itan(url, "templates", "list").stdout == ""
+    assert "[404 unknown_template]" in itan(url, "templates", "show", "plants", code=1).stderr
 
 
 def test_silent_streams_are_pruned(url: str, stream: str) -> None:

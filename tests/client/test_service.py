@@ -30,6 +30,7 @@ X = [dict(zip("ab", row, strict=True)) for row in blobs(150).tolist()]
 IDS = [f"i{place}" for place in range(150)]
 RECORDS = [{"stream": f"r{place % 3}", "sample": [place / 7, 1.0], "id": f"r{place}"} for place in range(12)]
 SOURCE = {"stream": "{host}", "features": ["*"], "ignore": ["host"]}
+TEMPLATE = {"streams": "plant-*", "config": {"expected_anomaly_rate": 0.001}}
 RULE = {"target": "chat", "url": "http://127.0.0.1:1/", "quiet_hours": {"begin": "22:00", "end": "07:00"}}
 SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("estimate", (FIRST,), {}),
@@ -66,11 +67,13 @@ SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("get_source", ("mine",), {}),
     ("ingest_lines", (b'{"host": "h", "x": 1}\n{"host": 2}\n{"x": 3}', "mine"), {}),
     ("delete_source", ("mine",), {}),
-    ("put_template", ("plants", "plant-*", {"expected_anomaly_rate": 0.001}), {}),
+    ("put_template", ("plants", TEMPLATE), {}),
     ("get_template", ("plants",), {}),
     ("templates", (), {}),
     ("observe", ("plant-1", X[:3], IDS[:3]), {}),
     ("patch", ("plant-1", {"expected_anomaly_rate": 0.002}), {}),
+    ("clone", ("plant-1", "plant-2"), {}),
+    ("clone", ("plant-1", "plant-2"), {}),
     ("delete_template", ("plants",), {}),
     ("put_rule", ("mine", RULE), {}),
     ("get_rule", ("mine",), {}),
@@ -129,6 +132,9 @@ async def test_both_clients_get_the_same_answers() -> None:
     assert told["feedback"].outcome == ["applied", "applied"]
     assert (told["rules"], told["test_rule"].delivered) == (["mine"], False)
     assert (told["templates"], told["patch"].config["expected_anomaly_rate"]) == (["plants"], 0.002)
+    clones = [answer for (name, *_), answer in zip(SCENARIO, found, strict=True) if name == "clone"]
+    assert (clones[0].stream, clones[0].n_seen, clones[0].config) == ("plant-2", 3, told["patch"].config)
+    assert clones[1] == (409, "stream_exists", [])
     lines = told["ingest_lines"]
     assert (lines.taken, lines.record) == (1, [0])
     assert [problem.record for problem in lines.problems] == [1, 2]

@@ -4,6 +4,7 @@ from itan_client.calls.agents import delete_source, get_source, put_source, sour
 from itan_client.calls.defaults import delete_template, get_template, put_template, templates
 from itan_client.calls.learned import band, density, grid, model
 from itan_client.calls.lifecycle import (
+    clone,
     create,
     delete,
     estimate,
@@ -25,6 +26,7 @@ __all__ = [
     "accept",
     "band",
     "check",
+    "clone",
     "create",
     "delete",
     "delete_rule",

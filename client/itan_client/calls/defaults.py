@@ -20,9 +20,9 @@ def get_template(template: str) -> Request[Template]:
     return Request("GET", _path(template), _TEMPLATE)
 
 
-def put_template(template: str, streams: str, config: Mapping[str, Any]) -> Request[Template]:
-    """Create or replace the config of new streams whose ids fit, such as "plant-*"."""
-    return Request("PUT", _path(template), _TEMPLATE, {}, encode({"streams": streams, "config": config}), JSON)
+def put_template(template: str, fields: Mapping[str, Any]) -> Request[Template]:
+    """Create or replace a template, such as {"streams": "plant-*", "config": {"labels_trusted": True}}."""
+    return Request("PUT", _path(template), _TEMPLATE, {}, encode(fields), JSON)
 
 
 def delete_template(template: str) -> Request[None]:

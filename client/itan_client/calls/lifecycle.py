@@ -1,4 +1,4 @@
-"""Streams: create, describe, list, reset, delete, export, import."""
+"""Streams: create, describe, list, change, clone, reset, delete, export, import."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,6 +27,11 @@ def get(stream: str) -> Request[Stream]:
 def patch(stream: str, changes: Mapping[str, Any]) -> Request[Stream]:
     """Change fields of a stream's config; it keeps what it has learned."""
     return Request("PATCH", stream_path(stream), _STREAM, {}, encode(changes), JSON)
+
+
+def clone(stream: str, to: str) -> Request[Stream]:
+    """Make a new stream with all that another has learned, labels too."""
+    return Request("POST", stream_path(stream, "/clone"), _STREAM, {"to": to}, repeatable=False)
 
 
 def delete(stream: str, *, silent_seconds: int = 0) -> Request[None]:

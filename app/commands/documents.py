@@ -1,0 +1,67 @@
+"""`itan sources` and `itan templates`: list, show, put and delete documents by name."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from app.commands.connection import DEFAULT_URL, Key, Url, connected, one_line_errors
+from app.commands.objects import File, print_json, read_object
+from itan_client import Client
+
+Name = Annotated[str, typer.Argument(metavar="NAME")]
+
+
+def commands_for(
+    purpose: str,
+    names: Callable[[Client], list[str]],
+    get: Callable[[Client, str], object],
+    put: Callable[[Client, str, Mapping[str, Any]], object],
+    delete: Callable[[Client, str], None],
+) -> typer.Typer:
+    """Make the commands for a kind of documents, of the client's calls for it."""
+    commands = typer.Typer(help=f"List, show, put and delete {purpose}", no_args_is_help=True)
+
+    @commands.command("list")
+    def list_(url: Url = DEFAULT_URL, key: Key = None) -> None:
+        """Print all names, one a line."""
+        with one_line_errors(), connected(url, key) as client:
+            for name in names(client):
+                print(name)
+
+    @commands.command()
+    def show(name: Name, url: Url = DEFAULT_URL, key: Key = None) -> None:
+        """Print one as JSON."""
+        with one_line_errors(), connected(url, key) as client:
+            print_json(get(client, name))
+
+    @commands.command("put")
+    def put_(name: Name, file: File, url: Url = DEFAULT_URL, key: Key = None) -> None:
+        """Create or replace one, and print it."""
+        with one_line_errors(), connected(url, key) as client:
+            print_json(put(client, name, read_object(file)))
+
+    @commands.command("delete")
+    def delete_(name: Name, url: Url = DEFAULT_URL, key: Key = None) -> None:
+        """Delete one."""
+        with one_line_errors(), connected(url, key) as client:
+            delete(client, name)
+
+    return commands
+
+
+sources = commands_for(
+    'sources: how the records of agents become samples. {"preset": "telegraf", ...} changes some fields of a preset; '
+    "if a source is deleted, the preset of its name is there again.",
+    Client.sources,
+    Client.get_source,
+    Client.put_source,
+    Client.delete_source,
+)
+templates = commands_for(
+    "templates: the configs that new streams get, by their ids.",
+    Client.templates,
+    Client.get_template,
+    Client.put_template,
+    Client.delete_template,
+)
