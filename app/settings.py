@@ -172,7 +172,9 @@ class Settings(BaseSettings):
         description="send notices to private and loopback addresses too, such as an Alertmanager beside the service",
     )
     public_url: str = Field(
-        "", max_length=2048, description="where people reach the live page, for links in notices; empty: no links"
+        "",
+        max_length=2048,
+        description="where people reach the live page, for links in notices and /incidents; empty: none in notices",
     )
     metrics_streams: str = Field(
         "",

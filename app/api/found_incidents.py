@@ -1,7 +1,5 @@
 """GET /incidents: the incidents of the streams that a key may read, the newest first."""
 
-from urllib.parse import quote
-
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,7 +10,7 @@ from app.api.schemas.incidents import IncidentAnswer, IncidentList
 from app.api.service import service_of
 from app.security import Scope
 from app.streams.log.incidents import STATES, Incident
-from app.streams.views.incidents import ID, Wanted, id_of, read_id
+from app.streams.views.incidents import ID, Wanted, id_of, page_of, read_id
 
 SIZES = (1, 200, 50)
 STATE = {str(state): state for state in STATES}
@@ -28,11 +26,11 @@ async def get_incidents(request: Request) -> Response:
     service.keys.permit(request, Scope.READ, *(() if stream is None else (stream,)))
     wanted = Wanted(lambda name: bool(service.keys.visible(request, [name])), stream, query.get("prefix", ""), state)
     found = await service.catalog.incidents(wanted, after, limit)
-    shown = [said(name, incident) for name, incident in found.incidents]
+    shown = [said(name, incident, service.settings.public_url) for name, incident in found.incidents]
     return answer(msgspec.to_builtins(IncidentList(shown, found.next)))
 
 
-def said(stream: str, incident: Incident) -> IncidentAnswer:
+def said(stream: str, incident: Incident, public_url: str) -> IncidentAnswer:
     """Give an incident as answers have it."""
     return IncidentAnswer(
         id=id_of(stream, incident.seq, incident.opened),
@@ -51,7 +49,7 @@ def said(stream: str, incident: Incident) -> IncidentAnswer:
         n_anomalous=incident.n_anomalous,
         n_normal=incident.n_normal,
         features=incident.features,
-        url=f"/#/streams/{quote(stream)}",
+        url=page_of(stream, public_url),
     )
 
 

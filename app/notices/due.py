@@ -6,6 +6,7 @@ from app.notices.notice import Kind, MainFeature, Told, rfc3339
 from app.notices.rule import Rule
 from app.storage import IncidentChange
 from app.streams.log.incidents import Incident
+from app.streams.views.incidents import page_of
 
 
 def kinds_due(rule: Rule, incident: Incident, change: IncidentChange, *, is_told: bool) -> Sequence[Kind]:
@@ -45,5 +46,5 @@ def told_incident(stream: str, incident: Incident, page: str) -> Told:
         ended_at=None if incident.ended_at is None else rfc3339(incident.ended_at),
         severity=incident.peak_severity,
         features=[MainFeature(one.name, one.value, one.expected, one.contribution) for one in incident.features],
-        url=f"{page.rstrip('/')}/?stream={stream}&seq={incident.peak_seq}" if page else None,
+        url=page_of(stream, page) if page else None,
     )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from app.storage import IncidentKey, Store
 from app.streams.ids import PATTERN
@@ -40,6 +41,11 @@ class Found:
 def id_of(stream: str, seq: int, opened: int) -> str:
     """Give the id of an incident: no other has it, also after the stream was deleted and created again."""
     return f"{stream}~{seq}~{opened}"
+
+
+def page_of(stream: str, public_url: str = "") -> str:
+    """Give the address of a stream's live page; without a public URL as seen from the service's own pages."""
+    return f"{public_url.rstrip('/')}/#/streams/{quote(stream)}"
 
 
 def read_id(text: str) -> IncidentKey:

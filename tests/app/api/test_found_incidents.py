@@ -74,3 +74,11 @@ async def test_a_wrong_query_is_refused_by_name(service, query):
     answer = await service.http.get(f"/incidents?{query}")
     assert answer.status_code in (400, 422)
     assert answer.json()["field"] == query.partition("=")[0]
+
+
+@pytest.mark.parametrize("public_url", ["", "https://itan.example.org/"])
+async def test_an_incident_leads_to_the_live_page(public_url):
+    async with Service(public_url=public_url) as service:
+        await two_streams(service)
+        (one,) = await listed(service, "?stream=web.t")
+        assert one["url"] == f"{public_url.removesuffix('/')}/#/streams/web.t"

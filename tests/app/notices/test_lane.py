@@ -36,7 +36,7 @@ async def test_an_incident_is_told_when_it_opens_and_when_it_ends(office, stream
     assert len(set(receiver.ids)) == 2
     said = receiver.received[1].json["data"]
     assert (said["state"], said["severity"]) == ("closed", 5.0)
-    assert said["url"] == "https://itan.example.org/?stream=web-1&seq=31"
+    assert said["url"] == "https://itan.example.org/#/streams/web-1"
     assert await is_done(store)
     assert office.metric('itan_notices_total{outcome="sent"}') == 2
 
