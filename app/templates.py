@@ -1,7 +1,6 @@
 """Templates: the configs that new streams get, by their ids."""
 
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -11,6 +10,7 @@ from app.documents import Documents, UnknownDocument
 from app.storage import DocumentKind, Store
 from app.streams.errors import Refused
 from app.streams.open.clock import Clock
+from app.streams.open.models import Defaults, WarmStart
 from core import DetectorConfig
 
 STREAMS: Final = re.compile(r"[A-Za-z0-9._:-]{0,128}\*?")
@@ -30,10 +30,11 @@ class UnknownTemplate(UnknownDocument):
 
 
 class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The config of new streams with these ids, but for their features."""
+    """The config of new streams with these ids, but for their features, and the model that they begin with."""
 
     streams: Annotated[str, Meta(max_length=129, description="a stream id, or a prefix and *")]
     config: Annotated[dict[str, Any], Meta(description="fields that a new stream gets unless it is given others")] = {}
+    warm_start: Annotated[WarmStart | None, Meta(description="the model that a new stream begins with")] = None
 
     def covers(self, stream: str) -> bool:
         """Tell whether a new stream of this id gets the config."""
@@ -68,7 +69,10 @@ def check(template: Template) -> None:
     DetectorConfig.from_dict({**template.config, "n_features": 1})
 
 
-async def defaults_of(templates: Templates, stream: str) -> Mapping[str, Any]:
-    """Give the fields that the most specific template has for a new stream; of two alike, the first by name."""
+async def defaults_of(templates: Templates, stream: str) -> Defaults:
+    """Give what the most specific template has for a new stream; of two alike, the first by name."""
     covering = [template for template in (await templates.all()).values() if template.covers(stream)]
-    return max(covering, key=lambda template: template.rank).config if covering else {}
+    if not covering:
+        return Defaults()
+    template = max(covering, key=lambda template: template.rank)
+    return Defaults(template.config, template.warm_start)

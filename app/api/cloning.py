@@ -1,10 +1,9 @@
 """POST /streams/S/clone: a stream with the whole state of another; and streams that start warm."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Final
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,18 +16,10 @@ from app.security import Scope
 from app.streams.allowance import Allowance
 from app.streams.changes.lifecycle import clone
 from app.streams.ids import checked_stream_id
+from app.streams.open.models import WarmStart
 from app.streams.slices import copy_of
 from app.streams.views.score import describe
 from core import Detector, DetectorConfig
-
-MOST_SAMPLES: Final = 10**9
-
-
-class WarmStart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from"}):
-    """The stream whose model a new one begins with, and as how many samples this model counts."""
-
-    source: str
-    samples: Annotated[int, Meta(ge=1, le=MOST_SAMPLES)]
 
 
 def read_warm_start(given: Any) -> WarmStart | None:

@@ -148,8 +148,17 @@ EXAMPLES: Final[dict[str, Any]] = {
         "config": {"expected_anomaly_rate": 0.001},
     },
     "SourceList": {"sources": ["collectd", "fluent-bit", "telegraf", "vector", "vector-metrics"]},
-    "TemplateBody": {"streams": "plant-*", "config": {"expected_anomaly_rate": 0.001}},
-    "TemplateAnswer": {"streams": "plant-*", "config": {"expected_anomaly_rate": 0.001}, "template": "plants"},
+    "TemplateBody": {
+        "streams": "plant-*",
+        "config": {"expected_anomaly_rate": 0.001},
+        "warm_start": {"from": "plant-model", "samples": 500},
+    },
+    "TemplateAnswer": {
+        "streams": "plant-*",
+        "config": {"expected_anomaly_rate": 0.001},
+        "warm_start": {"from": "plant-model", "samples": 500},
+        "template": "plants",
+    },
     "TemplateList": {"templates": ["plants"]},
     "RuleBody": {
         "streams": "web-*",

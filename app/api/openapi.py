@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from app.api.cloning import MOST_SAMPLES
 from app.api.examples import EXAMPLES
 from app.api.problems import HTTP_CODES, TABLE
 from app.api.queries import STREAM
 from app.api.routing import OF_STORE, PROBLEM, SCHEMA_REF, Answer, Contents, Operation, Parameters, Route, ref
 from app.api.schemas.documented import DOCUMENTED
 from app.security import COOKIE, CSRF_HEADER, Scope
+from app.streams.open.models import MOST_SAMPLES
 from core import AFFINE_SCHEMA, CALENDAR_SCHEMA, FEATURE_SCHEMA, changes_schema, config_schema
 
 PROBLEMS = {code: (status, title) for status, code, title in TABLE.values()} | {

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from app.api.admission import permitted_allowance
 from app.api.bodies.reading import InvalidBody, checked_tree, media_type, read_body, read_small
-from app.api.cloning import WarmStart, read_warm_start, warm_from
+from app.api.cloning import read_warm_start, warm_from
 from app.api.listing import SILENT, silent_seconds_in
 from app.api.queries import STREAM, read_query
 from app.api.routing import BYTES, FILE, JSON, Answer, Operation, Route, answer, ref
@@ -20,10 +20,11 @@ from app.streams.changes.lifecycle import create, reset, restore
 from app.streams.changes.reconfigure import reconfigure
 from app.streams.errors import UnknownStream
 from app.streams.ids import checked_stream_id
+from app.streams.open.models import WarmStart
 from app.streams.open.replacement import delete, delete_silent
 from app.streams.open.sizes import estimate
 from app.streams.views.score import describe
-from core import Detector, DetectorConfig
+from core import DetectorConfig
 
 
 async def put_stream(request: Request) -> Response:
@@ -56,7 +57,7 @@ async def create_stream(
     service: Service, stream: str, given: Mapping[str, Any], allowance: Allowance, warm: WarmStart | None
 ) -> Response:
     """Create a stream when it is the request's turn."""
-    made = Detector if warm is None else await warm_from(service, warm)
+    made = None if warm is None else await warm_from(service, warm)
     async with service.registry.changing(stream) as session:
         is_new = await create(session, given, allowance, made)
         return answer(await describe(session), 201 if is_new else 200)

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.bodies.reading import InvalidBody, checked_tree, invalid_form, read_small
+from app.api.cloning import read_warm_start
 from app.api.queries import TEMPLATE, read_query
 from app.api.routing import JSON, OF_STORE, Answer, Operation, Route, answer, ref
 from app.api.schemas.templates import TemplateAnswer, TemplateList
@@ -59,11 +60,12 @@ def permitted(request: Request, scope: Scope) -> tuple[Service, str]:
 
 
 def read_template(given: Any) -> Template:
-    """Read a template. Raises InvalidBody, InvalidTemplate or InvalidConfig."""
+    """Read a template. Raises InvalidBody, InvalidStreamId, InvalidTemplate or InvalidConfig."""
     if not isinstance(given, dict):
         raise InvalidBody("body", given, 'an object, such as {"streams": "plant-*", "config": {}}')
+    warm = read_warm_start(given.pop("warm_start", None))
     try:
-        template = msgspec.convert(given, Template)
+        template = msgspec.structs.replace(msgspec.convert(given, Template), warm_start=warm)
     except msgspec.ValidationError as error:
         raise invalid_form(str(error), given, "", Template.__struct_fields__) from error
     check(template)
@@ -72,7 +74,7 @@ def read_template(given: Any) -> Template:
 
 def described(name: str, template: Template) -> TemplateAnswer:
     """Describe a template as an answer does."""
-    return TemplateAnswer(streams=template.streams, config=template.config, template=name)
+    return TemplateAnswer(**msgspec.structs.asdict(template), template=name)
 
 
 PATH = {"template": (TEMPLATE, "the template")}
@@ -104,7 +106,7 @@ ROUTES = [
             path=PATH,
             body={JSON: ref("TemplateBody")},
             answers={200: Answer(ONE, "Replaced"), 201: Answer(ONE, "Created")},
-            problems=("invalid_template", "invalid_config", "too_many", *OF_STORE),
+            problems=("invalid_template", "invalid_config", "invalid_stream_id", "too_many", *OF_STORE),
         ),
     ),
     Route(

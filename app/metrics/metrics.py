@@ -126,6 +126,9 @@ class Metrics:
         self.streams_rebuilt = self._counter(
             "streams_rebuilt", "streams rebuilt from their logs because their snapshot could not be read"
         )
+        self.cold_starts = self._counter(
+            "cold_starts", "new streams that could not begin with the model that their template names"
+        )
         self.damaged_streams = self._gauge(
             "damaged_streams", "streams that this worker found damaged and that nobody has repaired or deleted yet"
         )

@@ -78,7 +78,7 @@ def test_a_stream_is_cloned_once(url: str, stream: str) -> None:
 def test_templates_are_put_shown_listed_used_and_deleted(url: str) -> None:
     given = {"streams": "plant-*", "config": {"expected_anomaly_rate": 0.003}}
     kept = json.loads(itan(url, "templates", "put", "plants", "-", given=json.dumps(given)).stdout)
-    assert kept == given | {"template": "plants"}
+    assert kept == given | {"warm_start": None, "template": "plants"}
     assert json.loads(itan(url, "templates", "show", "plants").stdout) == kept
     assert itan(url, "templates", "list").stdout == "plants\n"
     with Client(url, KEY) as client:

@@ -6,6 +6,7 @@ from typing import Any
 from app.storage import START, StoreCorrupt
 from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.batches.timestamps import EARLIEST
+from app.streams.changes.warm_start import first_detector
 from app.streams.errors import StreamExists, UnknownStream
 from app.streams.open.replacement import overwrite, replace
 from app.streams.open.session import Session
@@ -19,18 +20,20 @@ async def create(
     session: Session,
     given: Mapping[str, Any],
     allowance: Allowance = UNLIMITED,
-    made: Callable[[DetectorConfig], Detector] = Detector,
+    made: Callable[[DetectorConfig], Detector] | None = None,
 ) -> bool:
     """Create a stream with these fields of a config, and a detector made of it; tell whether it is new.
 
     What is left out comes from the stream's template, then from the profile. Raises StreamExists if there is one with
     another config.
     """
-    config = DetectorConfig.from_dict({**await session.defaults(), **given})
+    defaults = await session.defaults()
+    config = DetectorConfig.from_dict({**defaults.config, **given})
     try:
         state = await session.state()
     except UnknownStream:
-        await session.create(new_state(made(config), START), allowance.bounds)
+        detector = made(config) if made else await first_detector(session, config, defaults.warm_start)
+        await session.create(new_state(detector, START), allowance.bounds)
         return True
     refuse_other(session.stream, state.detector.config.to_dict(), config.to_dict())
     return False

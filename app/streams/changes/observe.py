@@ -15,6 +15,7 @@ from app.streams.batches.timestamps import Times, checked_times, given_times
 from app.streams.batches.undeclared import refuse_undeclared
 from app.streams.changes.incidents import NO_INCIDENTS, causes_in, count_observed, follow_observed, is_in_incident
 from app.streams.changes.metrics import count_learned
+from app.streams.changes.warm_start import first_detector
 from app.streams.errors import UnknownStream
 from app.streams.log.events import NO_CAUSES, NOTHING_EXPLAINED, batch_body
 from app.streams.log.explanations import Explained, explained_in
@@ -60,9 +61,10 @@ async def state_for(session: Session, batch: Batch, allowance: Allowance) -> Str
     except UnknownStream:
         if not (session.settings.auto_create and allowance.creates):
             raise
-        config = batch.config(session.stream, await session.defaults())
+        defaults = await session.defaults()
+        config = batch.config(session.stream, defaults.config)
         refuse_undeclared(*batch.samples.first(), batch.samples.field, session.clock.now())
-        return first_state(config)
+        return first_state(await first_detector(session, config, defaults.warm_start))
 
 
 async def complete(

@@ -5,7 +5,7 @@ import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
 
 from app.metrics import StreamFigures
 from app.storage import (
@@ -29,11 +29,12 @@ from app.streams.log.horizon import STEP
 from app.streams.log.incidents import Incident
 from app.streams.log.reader import LogReader
 from app.streams.open.loader import StateLoader
+from app.streams.open.models import Defaults
 from app.streams.open.snapshot_writer import SnapshotWriter
 from app.streams.open.state import StreamState
 from app.streams.open.worker import Worker
 from app.streams.open.write_backoff import WriteBackoff
-from core import InvalidState
+from core import Detector, InvalidState
 
 RETRY_SECONDS = 5.0
 COPY_SECONDS = 1.0
@@ -291,9 +292,14 @@ class Session:
             self.forget()
             raise
 
-    async def defaults(self) -> Mapping[str, Any]:
-        """Give the fields of the config that the stream gets, if it is new, unless it is given others."""
+    async def defaults(self) -> Defaults:
+        """Give what the stream gets, if it is new, unless it is given something else."""
         return await self._worker.defaults_of(self.stream)
+
+    async def model_of(self, stream: str) -> Detector:
+        """Give the detector of another stream, to be read only, without its lock or lease. Raises UnknownStream."""
+        loader = StateLoader(stream, self._worker, is_strict=False)
+        return await self._worker.models.find(stream, partial(loader.load, may_rebuild=False))
 
     def mark_readable(self) -> None:
         """Note that the stream can be read, and whether its replay differs from its log."""

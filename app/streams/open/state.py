@@ -161,8 +161,8 @@ def read_header(meta: dict[str, Any]) -> Header:
         raise InvalidSnapshot(str(error)) from error
 
 
-def first_state(config: DetectorConfig) -> StreamState:
+def first_state(detector: Detector) -> StreamState:
     """Give the state of a stream that the store does not know yet."""
-    state = new_state(Detector(config), START)
+    state = new_state(detector, START)
     state.first_snapshot = Snapshot(state.position, state.to_bytes())
     return state

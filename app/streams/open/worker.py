@@ -1,8 +1,8 @@
 """What all streams of this process share."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from app.metrics import Metrics
 from app.settings import Settings
@@ -10,16 +10,17 @@ from app.storage import Store
 from app.streams.open.clock import Clock
 from app.streams.open.health import StreamHealth
 from app.streams.open.leases import Leases
+from app.streams.open.models import Defaults, Models
 from app.streams.open.owners import owner_of, unique_name
 from app.streams.open.subscriptions import Subscriptions
 
-DefaultsOf = Callable[[str], Awaitable[Mapping[str, Any]]]
-"""Gives the fields of the config that a new stream gets unless it is given others."""
+DefaultsOf = Callable[[str], Awaitable[Defaults]]
+"""Gives what a new stream gets unless it is given something else."""
 
 
-async def no_defaults(_: str) -> Mapping[str, Any]:
-    """Give no field."""
-    return {}
+async def no_defaults(_: str) -> Defaults:
+    """Give nothing."""
+    return Defaults()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Worker:
     leases: Leases
     health: StreamHealth
     subscriptions: Subscriptions
+    models: Models
     defaults_of: DefaultsOf
     tells_of: Callable[[str], bool]
     """Whether anybody is told of the incidents of a stream: then their changes are marked in the store."""
@@ -51,4 +53,5 @@ class Worker:
         owner = owner_of(settings.worker or unique_name(), settings.advertise_url)
         leases = Leases(store, owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
         health, subscriptions = StreamHealth(), Subscriptions(settings.max_watchers)
-        return cls(store, settings, clock, metrics, leases, health, subscriptions, defaults_of, tells_of)
+        models = Models(clock)
+        return cls(store, settings, clock, metrics, leases, health, subscriptions, models, defaults_of, tells_of)

@@ -6,11 +6,12 @@ import msgspec
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A template: the config of new streams whose ids fit."""
+    """A template: the config of new streams whose ids fit, and the model that they begin with."""
 
     template: str
     streams: str
     config: dict[str, Any]
+    warm_start: dict[str, Any] | None
 
 
 class TemplateNames(msgspec.Struct, frozen=True):

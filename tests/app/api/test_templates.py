@@ -3,10 +3,14 @@
 import pytest
 
 from app.documents import FRESH_SECONDS
+from app.storage import StoreCorrupt
 from app.storage.memory import MemoryStore
+from app.streams.open.session import Session
+from core import InvalidState
 from tests.app.harness import FakeClock, Service, blobs
 
 PLANTS = {"streams": "plant-*", "config": {"expected_anomaly_rate": 0.002, "labels_trusted": True}}
+WARM = {"streams": "plant-*", "config": {}, "warm_start": {"from": "plant-model", "samples": 100}}
 RATES = {"plant-*": 0.002, "plant-a*": 0.003, "plant-a1": 0.004, "*": 0.001}
 
 
@@ -16,7 +20,7 @@ async def config_of(service, stream):
 
 async def test_a_template_is_kept_listed_and_deleted(service):
     put = await service.http.put("/templates/plants", json=PLANTS)
-    assert (put.status_code, put.json()) == (201, PLANTS | {"template": "plants"})
+    assert (put.status_code, put.json()) == (201, PLANTS | {"warm_start": None, "template": "plants"})
     assert (await service.http.put("/templates/plants", json=PLANTS)).status_code == 200
     assert await service.accepted("GET", "/templates/plants") == put.json()
     assert await service.accepted("GET", "/templates") == {"templates": ["plants"]}
@@ -79,6 +83,8 @@ async def test_a_stream_that_exists_stays_as_it_is(service):
         ({"streams": "*", "config": {"n_features": 2}}, "invalid_template", "config.n_features"),
         ({"streams": "*", "config": {"features": []}}, "invalid_template", "config.features"),
         ({"streams": "*", "config": {"cost": 1}}, "invalid_config", "cost"),
+        ({"streams": "*", "warm_start": 7}, "invalid_body", "warm_start"),
+        ({"streams": "*", "warm_start": {"from": "s", "samples": 0}}, "invalid_body", "warm_start.samples"),
         ({"streams": "*", "config": {"expected_anomaly_rate": 2}}, "invalid_config", "expected_anomaly_rate"),
     ],
 )
@@ -118,3 +124,66 @@ async def test_templates_outlive_the_service_and_reach_other_workers():
         clock.advance(FRESH_SECONDS)
         await two.observe([[1.0]], "plant-2")
         assert (await config_of(two, "plant-2"))["labels_trusted"]
+
+
+async def test_streams_begin_with_the_model_that_their_template_names():
+    """They score as one that was told so itself, whoever creates them, and go on after a crash."""
+    store, clock, X = MemoryStore(), FakeClock(), blobs(400)
+    records = [{"stream": "plant-2", "sample": row} for row in X[300:350].tolist()]
+    async with Service(store, clock) as service:
+        await service.observe(X[:300], "plant-model")
+        await service.accepted("PUT", "/streams/told", json={"n_features": 2, "warm_start": WARM["warm_start"]})
+        assert (await service.accepted("PUT", "/templates/plants", json=WARM))["warm_start"] == WARM["warm_start"]
+        expected = await service.observe(X[300:350], "told")
+        assert (await service.observe(X[300:350], "plant-1"))["score"] == expected["score"]
+        assert (await service.accepted("POST", "/ingest", json=records))["score"] == expected["score"]
+        for _ in range(2):
+            assert (await service.accepted("PUT", "/streams/plant-3", json={"n_features": 2}))["ready"]
+        assert await service.metric("itan_cold_starts_total") == 0
+        await service.crash()
+    clock.advance(60)
+    async with Service(store, clock) as service:
+        expected = await service.observe(X[350:], "told")
+        for stream in ("plant-1", "plant-2"):
+            assert (await service.observe(X[350:], stream))["score"] == expected["score"]
+
+
+async def test_a_warm_start_of_its_own_wins_over_the_template(service):
+    X = blobs(200)
+    await service.observe(X[:100], "plant-model")
+    await service.observe(50 + X[:100], "far")
+    await service.accepted("PUT", "/templates/plants", json=WARM)
+    own = {"n_features": 2, "warm_start": {"from": "far", "samples": 100}}
+    for stream in ("told", "plant-1"):
+        await service.accepted("PUT", f"/streams/{stream}", json=own)
+    expected = await service.observe(X[100:], "told")
+    assert (await service.observe(X[100:], "plant-1"))["score"] == expected["score"]
+
+
+async def test_a_stream_starts_cold_while_it_cannot_have_the_model():
+    store, clock, X = MemoryStore(), FakeClock(), blobs(100)
+    async with Service(store, clock, worker="one") as one, Service(store, clock, worker="two") as two:
+        await one.accepted("PUT", "/templates/plants", json=WARM)
+        assert (await two.observe(X[:1], "plant-0"))["samples_needed"] > 0
+        assert (await one.observe(X[:3], "plant-model"))["samples_needed"] > 0
+        assert await one.metric("itan_cold_starts_total") == 0
+        assert (await one.observe(X[:1], "plant-1"))["samples_needed"] > 0
+        await one.observe(X[3:], "plant-model")
+        clock.advance(FRESH_SECONDS)
+        assert (await one.observe(blobs(1, 3), "plant-wide"))["samples_needed"] > 0
+        for worker, stream in ((one, "plant-2"), (two, "plant-3")):
+            assert (await worker.observe(X[:1], stream))["samples_needed"] == 0
+        assert [await worker.metric("itan_cold_starts_total") for worker in (one, two)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "error", [StoreCorrupt("plant-model", "its snapshot cannot be read"), InvalidState("no number")]
+)
+async def test_a_damaged_model_keeps_no_stream_from_its_start(service, monkeypatch, error):
+    async def fail(*_):
+        raise error
+
+    monkeypatch.setattr(Session, "model_of", fail)
+    await service.accepted("PUT", "/templates/plants", json=WARM)
+    assert (await service.observe(blobs(3), "plant-1"))["samples_needed"] > 0
+    assert await service.metric("itan_cold_starts_total") == 1
