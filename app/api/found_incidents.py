@@ -1,5 +1,8 @@
 """GET /incidents: the incidents of the streams that a key may read, the newest first."""
 
+import re
+from typing import Final
+
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,6 +15,7 @@ from app.security import Scope
 from app.streams.log.incidents import STATES, Incident
 from app.streams.views.incidents import ID, Wanted, id_of, page_of, read_id
 
+PREFIX: Final = "[A-Za-z0-9._:-]{0,128}"
 SIZES = (1, 200, 50)
 STATE = {str(state): state for state in STATES}
 
@@ -24,10 +28,18 @@ async def get_incidents(request: Request) -> Response:
     state = read_as(query, "state", STATE.__getitem__, ", ".join(STATES), None)
     stream = stream_in(query) if "stream" in query else None
     service.keys.permit(request, Scope.READ, *(() if stream is None else (stream,)))
-    wanted = Wanted(lambda name: bool(service.keys.visible(request, [name])), stream, query.get("prefix", ""), state)
+    prefix = read_as(query, "prefix", read_prefix, "the beginning of a stream id", "")
+    wanted = Wanted(lambda name: bool(service.keys.visible(request, [name])), stream, prefix, state)
     found = await service.catalog.incidents(wanted, after, limit)
     shown = [said(name, incident, service.settings.public_url) for name, incident in found.incidents]
     return answer(msgspec.to_builtins(IncidentList(shown, found.next)))
+
+
+def read_prefix(text: str) -> str:
+    """Give the text back if stream ids can begin like that. Raises ValueError."""
+    if not re.fullmatch(PREFIX, text):
+        raise ValueError(text)
+    return text
 
 
 def said(stream: str, incident: Incident, public_url: str) -> IncidentAnswer:
@@ -55,7 +67,7 @@ def said(stream: str, incident: Incident, public_url: str) -> IncidentAnswer:
 
 QUERY: Parameters = {
     "stream": (STREAM, "only those of this stream"),
-    "prefix": ({"type": "string", "pattern": "^[A-Za-z0-9._:-]{0,128}$", "default": ""}, "only of streams named so"),
+    "prefix": ({"type": "string", "pattern": f"^{PREFIX}$", "default": ""}, "only of streams named so"),
     "state": ({"type": "string", "enum": list(STATES)}, "only those in this state"),
     "after": ({"type": "string", "pattern": f"^{ID}$"}, "list those that opened before the one of this id"),
     "limit": (whole(*SIZES), "most incidents in the answer"),

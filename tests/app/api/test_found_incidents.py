@@ -69,7 +69,9 @@ async def test_a_key_sees_only_its_streams():
         await service.refused("GET", "/incidents?stream=s", 403, "forbidden", headers=headers)
 
 
-@pytest.mark.parametrize("query", ["state=over", "limit=0", "limit=201", "after=s", "after=s~1", "stream=..", "from=x"])
+@pytest.mark.parametrize(
+    "query", ["state=over", "limit=0", "limit=201", "after=s", "after=s~1", "stream=..", "prefix=a%20b", "from=x"]
+)
 async def test_a_wrong_query_is_refused_by_name(service, query):
     answer = await service.http.get(f"/incidents?{query}")
     assert answer.status_code in (400, 422)
