@@ -28,6 +28,7 @@ from app.streams.maintenance import backups
 from app.streams.maintenance.copies import PAGE_ENTRIES, UNFINISHED, copy, digest
 from core import DetectorConfig
 from tests.app.harness import DisturbedStore, Service, blobs
+from tests.contract.conftest import SERVED
 from tests.integration.traffic import Reading
 
 X = blobs(400)
@@ -239,6 +240,20 @@ async def test_a_restore_that_was_cut_short_goes_on(lasting_url, backed_up, targ
         assert answer.json()["code"] in ("store_corrupt", "stream_elsewhere")
     assert (await restored(target, lasting_url)).streams == 2
     await expect_the_same(open_store(lasting_url), backed_up)
+
+
+@pytest.mark.parametrize("lasting_url", SERVED, indirect=True)
+async def test_a_lease_that_a_killed_restore_has_left_is_ended(lasting_url, backed_up, target):
+    await restored(target, lasting_url)
+    async with backups.opened(open_store(lasting_url)) as store:
+        await store.acquire("s", backups.OWNER, 60)
+        await store.acquire("young", "worker", 60)
+        with pytest.raises(LeaseHeld):
+            await store.acquire("s", "another worker", 60)
+        await restored(target, lasting_url)
+        await store.acquire("s", "another worker", 60)
+        with pytest.raises(LeaseHeld):
+            await store.acquire("young", "another worker", 60)
 
 
 async def test_a_stream_that_is_being_served_is_not_replaced(backed_up, target):

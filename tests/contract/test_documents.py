@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from app.storage import DocumentKind, open_reader, open_store
+from tests.contract.conftest import SERVED
 
 EVERY_BYTE = bytes(range(256)) + b"\r\n$5\r\n\x00"
 SOURCE = DocumentKind.SOURCE
@@ -92,9 +93,8 @@ async def test_sources_that_an_older_version_kept_since_are_newer(tmp_path):
     await opened.close()
 
 
+@pytest.mark.parametrize("store_url", SERVED, indirect=True)
 async def test_redis_keeps_sources_where_older_versions_do(store_url):
-    if not store_url.startswith("redis"):
-        pytest.skip("a key of Redis")
     opened = open_store(store_url)
     await opened.open()
     await opened.put_document(SOURCE, "a", b"x")

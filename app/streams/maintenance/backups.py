@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 from typing import TypeVar
 
 from app.build import BUILD
-from app.storage import Store, StoreCorrupt, StoreUnavailable
+from app.storage import LeaseHeld, Store, StoreCorrupt, StoreUnavailable
 from app.storage.sqlite import SqliteReader
 from app.storage.sqlite.backup import BackupReader, BackupWriter, seal, sync
 from app.storage.sqlite.lock import FileLock
@@ -211,8 +211,17 @@ async def restore(backup: Source, target: Store, made: Plan) -> Tally:
             copied = await copy(backup, target, name, token)
             assert copied is not None
             tally.take(copied)
+    await free(made.present, target)
     await copy_documents(backup, target)
     return tally
+
+
+async def free(names: list[str], target: Store) -> None:
+    """End the leases of streams that a restore had completed when it was killed."""
+    for name in names:
+        with suppress(LeaseHeld):
+            async with AsyncExitStack() as stack:
+                await leased(stack, target, name)
 
 
 async def leased(stack: AsyncExitStack, target: Store, name: str) -> int:
