@@ -3,7 +3,7 @@
 import logging
 from dataclasses import dataclass
 
-from app.storage import START, Position, StoreCorrupt
+from app.storage import Position, StoreCorrupt
 from app.streams.errors import ReplayMismatch
 from app.streams.log.events import UnreadableEvent
 from app.streams.log.incidents import Index
@@ -15,6 +15,9 @@ from app.streams.open.replay import Difference, replay
 from app.streams.open.state import StreamState
 from app.streams.open.worker import Worker
 from core import InvalidSnapshot
+
+INDEXED_SAMPLES = 10_000
+"""An index is made from so many of the newest samples: the first request after an upgrade waits for it."""
 
 logger = logging.getLogger(__name__)
 
@@ -60,9 +63,10 @@ class StateLoader:
         return state
 
     async def _index_incidents(self, state: StreamState) -> None:
-        """Make the index of incidents from the log, for a stream that an earlier version wrote last."""
+        """Make the index of incidents from the end of the log, for a stream that an earlier version wrote last."""
         index = Index(state.detector.config)
-        async for entries in pages(self.worker.store, self.stream, START):
+        begin = Position(max(0, state.detector.next_seq - 1 - INDEXED_SAMPLES), 0)
+        async for entries in pages(self.worker.store, self.stream, begin):
             for entry in entries:
                 index.take(entry)
         rows = [incident.row() for incident in index.rows.values()]

@@ -10,6 +10,7 @@ from app.storage.memory import MemoryStore
 from app.streams.log.events import read_event, read_records
 from app.streams.log.incidents import Incident, Index, read_incident
 from app.streams.maintenance.copies import copy, digest
+from app.streams.open import loader
 from app.streams.open.state import StreamState
 from core import INCIDENT_EVENTS, DetectorConfig
 from tests.app.harness import NOW, DisturbedStore, Service, raising
@@ -172,6 +173,14 @@ async def test_the_index_holds_each_incident_of_the_log(service):
     assert set(await rows(service)) == opened
 
 
+def forget_index(stored) -> None:
+    """Leave a stream as an earlier version would, which had no index."""
+    state = StreamState.from_bytes(stored.snapshot.body, stored.snapshot.position)
+    state.incidents = None
+    stored.snapshot = Snapshot(stored.snapshot.position, state.to_bytes())
+    stored.incidents.clear()
+
+
 async def test_a_stream_of_an_earlier_version_gets_its_index_from_its_log(service):
     await begin(service, **CONFIG)
     seqs = (await broken(service, 3))["seq"]
@@ -181,10 +190,7 @@ async def test_a_stream_of_an_earlier_version_gets_its_index_from_its_log(servic
     expected = await rows(service)
     assert {incident.state for incident in expected.values()} >= {"confirmed", "open"}
     stored = service.store.stored["s"]
-    state = StreamState.from_bytes(stored.snapshot.body, stored.snapshot.position)
-    state.incidents = None
-    stored.snapshot = Snapshot(stored.snapshot.position, state.to_bytes())
-    stored.incidents.clear()
+    forget_index(stored)
     store, clock = service.store, service.clock
     await service.crash()
     async with Service(store, clock) as again:
@@ -194,6 +200,21 @@ async def test_a_stream_of_an_earlier_version_gets_its_index_from_its_log(servic
         assert await rows(again) == (await told_by_log(again)).rows
     later = stored.snapshot
     assert StreamState.from_bytes(later.body, later.position).incidents is not None
+
+
+async def test_of_an_earlier_version_only_the_end_of_the_log_is_read(service, monkeypatch):
+    await begin(service, **CONFIG)
+    await broken(service, 3)
+    await service.observe(ordinary(40, seed=1))
+    (newest,) = (await broken(service, 1, seed=5))["seq"]
+    assert len(await rows(service)) > 1
+    store, clock = service.store, service.clock
+    forget_index(store.stored["s"])
+    await service.crash()
+    monkeypatch.setattr(loader, "INDEXED_SAMPLES", 20)
+    async with Service(store, clock) as again:
+        await again.observe(ordinary(1, seed=9))
+        assert set(await rows(again)) == {newest}
 
 
 async def test_a_reset_stream_has_no_incidents_and_goes_on(service):
