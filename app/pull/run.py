@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -170,5 +171,5 @@ class Pull:
         samples = self._places.newer(rows.samples())
         for start in range(0, len(samples), MOST_RECORDS):
             batch = samples[start : start + MOST_RECORDS]
-            self._patience.until_done(lambda batch=batch: self._destination.send(batch))  # type: ignore[misc]
+            self._patience.until_done(partial(self._destination.send, batch))
             self._places.move(batch)

@@ -64,7 +64,7 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
     recall_high: float | None
 
 
-class Feedback(Columns, frozen=True, kw_only=True):
+class Feedback(Costs, Columns, frozen=True, kw_only=True):
     """Answer to labels: columns with one entry for each label, and the state of the stream after them."""
 
     __columns__ = ("seq", "id", "outcome", "retracted")
@@ -78,20 +78,5 @@ class Feedback(Columns, frozen=True, kw_only=True):
     threshold_before: float | None
     threshold_after: float | None
     oldest_seq: int
-    labels: int
-    true_alarms: int
-    false_alarms: int
-    misses: int
-    true_passes: int
-    cost: float
-    best_fixed_cost: float
-    best_fixed_threshold: float | None
-    regret: float
-    precision: float | None
-    precision_low: float | None
-    precision_high: float | None
-    recall: float | None
-    recall_low: float | None
-    recall_high: float | None
     stream: str = ""
     dry_run: bool = False
