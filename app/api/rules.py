@@ -8,7 +8,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.bodies.reading import InvalidBody, checked_tree, invalid_form, read_small
+from app.api.bodies.reading import InvalidBody, checked_tree, choices_of, invalid_form, read_small
 from app.api.queries import RULE, read_query
 from app.api.routing import JSON, OF_STORE, Answer, Operation, Route, answer, ref
 from app.api.schemas.rules import RuleAnswer, RuleList, TestAnswer
@@ -52,7 +52,7 @@ def read_rule(given: Any) -> Rule:
     try:
         rule = msgspec.convert(given, Rule)
     except msgspec.ValidationError as error:
-        raise invalid_form(str(error), without_secrets(given), "", Rule.__struct_fields__) from error
+        raise invalid_form(str(error), without_secrets(given), "", Rule.__struct_fields__, choices_of(Rule)) from error
     check(rule)
     return rule
 

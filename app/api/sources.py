@@ -7,7 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.bodies.reading import InvalidBody, checked_tree, invalid_form, read_small
+from app.api.bodies.reading import InvalidBody, checked_tree, choices_of, invalid_form, read_small
 from app.api.queries import SOURCE, read_query
 from app.api.routing import JSON, OF_STORE, Answer, Operation, Route, answer, ref
 from app.api.schemas.sources import SourceAnswer, SourceList
@@ -46,7 +46,7 @@ def read_source(given: Any) -> Source:
     try:
         source = msgspec.convert(merged, Source)
     except msgspec.ValidationError as error:
-        raise invalid_form(str(error), merged, "", ("preset", *Source.__struct_fields__)) from error
+        raise invalid_form(str(error), merged, "", ("preset", *Source.__struct_fields__), choices_of(Source)) from error
     check(source)
     return source
 

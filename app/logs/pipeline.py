@@ -15,6 +15,8 @@ from app.logs.choices import LogFormat, LogLevel
 from app.logs.context import known
 from app.logs.rendering import render_console, render_json
 
+WRITE_URLS = ("httpx2", "httpcore2")
+"""Loggers that write a line for each request that this process sends, with its URL: that of a chat is a secret."""
 RENDERERS: dict[LogFormat, Processor] = {LogFormat.JSON: render_json, LogFormat.CONSOLE: render_console}
 
 
@@ -33,6 +35,8 @@ def set_up(level: LogLevel, form: LogFormat | None, worker: str = "", file: Bina
     )
     logging.basicConfig(level=level.number, handlers=[Forward(structlog.get_logger())], force=True)
     logging.captureWarnings(capture=True)
+    for name in WRITE_URLS:
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 class Lines:

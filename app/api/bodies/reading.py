@@ -2,8 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -14,6 +14,8 @@ from app.api.bodies.wording import plain
 from app.streams.errors import Refused
 
 T = TypeVar("T")
+Choices = Mapping[str, tuple[str, ...]]
+NO_CHOICES: Choices = {}
 
 SMALL_BODY_BYTES = 65_536
 SMALL_BODY = "on this path"
@@ -33,6 +35,7 @@ NDJSON_ALIASES = {
 AT_PATH = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 NAMED_FIELD = re.compile(r"(?:unknown|missing required) field `(?P<name>.*)`", re.DOTALL)
 AT_BYTE = re.compile(r"\(byte (\d+)\)")
+NO_CHOICE = "Invalid enum value"
 STEP = re.compile(r"\[(\d+)\]|\.([^.\[]+)|\[\.\.\.\]")
 LITERALS = ("NaN", "Infinity", "-Infinity")
 EXCERPT_BYTES = 40
@@ -191,14 +194,31 @@ def invalid_body(message: str, body: bytes, field: str, known: tuple[str, ...] =
     return invalid_form(message, tree, field, known)
 
 
-def invalid_form(message: str, tree: Any, field: str, known: tuple[str, ...] = ()) -> InvalidBody:
-    """Say which field of a tree has the wrong form."""
+def invalid_form(
+    message: str, tree: Any, field: str, known: tuple[str, ...] = (), choices: Choices = NO_CHOICES
+) -> InvalidBody:
+    """Say which field of a tree has the wrong form; choices are the texts that some of its fields may have."""
     found = AT_PATH.fullmatch(message)
     assert found is not None  # the pattern takes any text
     path, what = found["path"] or "", found["what"]
     named = NAMED_FIELD.search(what)
     inner = path + f".{named['name']}" if named else path
-    return InvalidBody((field + inner).lstrip(".") or "body", value_at(tree, inner), plain(what, () if path else known))
+    limit = plain(what, () if path else known)
+    if what.startswith(NO_CHOICE) and (steps := STEP.findall(path)) and (texts := choices.get(steps[0][1])):
+        limit = f"one of {', '.join(texts)}"
+    return InvalidBody((field + inner).lstrip(".") or "body", value_at(tree, inner), limit)
+
+
+def choices_of(struct: type[msgspec.Struct]) -> Choices:
+    """Give the texts that the fields of a struct may have, for those that have only some."""
+    found = {}
+    for field in msgspec.structs.fields(struct):
+        kind = field.type
+        while get_origin(kind) in (Annotated, tuple):
+            kind = get_args(kind)[0]
+        if get_origin(kind) is Literal:
+            found[field.name] = get_args(kind)
+    return found
 
 
 def value_at(tree: Any, path: str) -> Any:

@@ -47,6 +47,19 @@ async def test_a_bad_rule_changes_nothing_and_is_refused_by_name(service, given,
     assert await service.accepted("GET", "/rules") == {"rules": []}
 
 
+@pytest.mark.parametrize(
+    ("path", "given", "limit"),
+    [
+        ("/rules/a", RULE | {"target": "pager"}, "one of webhook, chat, alertmanager"),
+        ("/rules/a", RULE | {"tell": ["open"]}, "one of opened, closed"),
+        ("/sources/a", {"preset": "telegraf", "new": "merge"}, "one of ignore, version"),
+        ("/sources/a", {"preset": "telegraf", "format": "csv"}, "one of json, influx, otlp, prometheus"),
+    ],
+)
+async def test_a_refusal_says_which_texts_there_are(service, path, given, limit):
+    assert (await service.refused("PUT", path, 422, "invalid_body", json=given))["limit"] == limit
+
+
 async def test_rules_are_bounded():
     async with Service(max_rules=1) as service:
         await service.accepted("PUT", "/rules/a", json=RULE)

@@ -5,6 +5,7 @@ import io
 import logging
 import warnings
 
+import httpx2
 import pytest
 
 from app.logs.choices import LogFormat, LogLevel
@@ -35,6 +36,14 @@ def test_nothing_below_the_level_is_said(level: LogLevel, log: Log) -> None:
     for name in LogLevel:
         logger.log(name.number, "x")
     assert [line["level"] for line in log.lines()] == list(LogLevel)[list(LogLevel).index(level) :]
+
+
+@pytest.mark.parametrize("level", LogLevel)
+def test_the_urls_that_are_asked_for_stay_unsaid(level: LogLevel, log: Log) -> None:
+    log.set_up(level)
+    with httpx2.Client(transport=httpx2.MockTransport(lambda _: httpx2.Response(204))) as http:
+        http.post("https://chat.example.org/hooks/a-secret")
+    assert log.lines() == []
 
 
 def test_a_level_of_nobody_else_is_taken_for_the_one_below(log: Log) -> None:
