@@ -48,17 +48,24 @@ class Registry:
 
     @asynccontextmanager
     async def changing_idle(self, streams: Iterable[str]) -> AsyncIterator[list[Session]]:
-        """Give the sessions, for a change, of those streams that are in memory and that nobody is changing."""
-        found = [session for stream in streams if (session := self.sessions.get(stream)) and session.is_idle]
+        """Give the sessions, for a change, of those streams that are in memory and that nobody uses.
+
+        Somebody may come in between all the same: so all take their locks in the same order.
+        """
+        found = [session for stream in sorted(streams) if (session := self.sessions.get(stream)) and session.is_idle]
         for session in found:
-            await session.lock.acquire()  # does not wait
             self.sessions.move_to_end(session.stream)
             session.users += 1
+        locked = list[Session]()
         try:
+            for session in found:
+                await session.lock.acquire()
+                locked.append(session)
             yield found
         finally:
-            for session in found:
+            for session in locked:
                 session.lock.release()
+            for session in found:
                 session.used_at = self.worker.clock.monotonic()
                 self._end_use(session)
 

@@ -88,8 +88,8 @@ class Session:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether the newest state is in memory, and nobody is changing it."""
-        return self.current_state is not None and not self.lock.locked()
+        """Tell whether the newest state is in memory, and nobody uses it or waits to."""
+        return self.current_state is not None and not self.users and not self.lock.locked()
 
     @property
     def figures(self) -> StreamFigures | None:

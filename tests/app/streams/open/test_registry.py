@@ -419,3 +419,64 @@ async def test_a_snapshot_that_cannot_be_stored_loses_nothing(error):
         assert not await service.registry.save(sessions(service)["s"])
         del store.before["save_snapshot"]
         assert (await service.observe([[1.0, 1.0]]))["seq"] == [41]
+
+
+async def group(service, streams):
+    """Change a group of streams; give those that it found."""
+    async with service.registry.changing_idle(streams) as found:
+        await asyncio.sleep(0)
+        return {session.stream for session in found}
+
+
+async def test_groups_do_not_wait_for_each_other_for_ever():
+    async with Service() as service, asyncio.timeout(5):
+        for stream in "yz":
+            await service.observe([[1.0]], stream)
+        lock = sessions(service)["y"].lock
+        await lock.acquire()
+        # a closing takes the lock alone, and waits for it; when it is its turn the lock looks free
+        closing = asyncio.create_task(lock.acquire())
+        await asyncio.sleep(0)
+        lock.release()
+        groups = [asyncio.create_task(group(service, names)) for names in ("yz", "zy")]
+        await closing
+        await asyncio.sleep(0)
+        lock.release()
+        await asyncio.gather(*groups)
+        for stream in "yz":
+            await service.observe([[1.0]], stream)
+
+
+async def test_a_group_leaves_out_whom_somebody_waits_for():
+    async with Service() as service, asyncio.timeout(5):
+        for stream in "xy":
+            await service.observe([[1.0]], stream)
+        lock = sessions(service)["y"].lock
+        await lock.acquire()
+        deleting = asyncio.create_task(service.http.delete("/streams/y"))
+        while not sessions(service)["y"].users:  # noqa: ASYNC110 nothing announces it
+            await asyncio.sleep(0)
+        lock.release()
+        assert await group(service, "xy") == {"x"}
+        assert (await deleting).status_code == 204
+        assert (await service.observe([[1.0]], "x"))["seq"] == [2]
+
+
+async def test_a_group_that_is_cancelled_leaves_no_lock_behind():
+    async with Service() as service, asyncio.timeout(5):
+        for stream in "xy":
+            await service.observe([[1.0]], stream)
+        lock = sessions(service)["y"].lock
+        await lock.acquire()
+        closing = asyncio.create_task(lock.acquire())
+        await asyncio.sleep(0)
+        lock.release()
+        changing = asyncio.create_task(group(service, "xy"))
+        await asyncio.sleep(0)
+        changing.cancel()
+        await asyncio.gather(changing, return_exceptions=True)
+        await closing
+        lock.release()
+        assert [sessions(service)[stream].users for stream in "xy"] == [0, 0]
+        for stream in "xy":
+            await service.observe([[1.0]], stream)
