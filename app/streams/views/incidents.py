@@ -1,7 +1,7 @@
 """Incidents of all streams from the index, the newest first."""
 
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -11,8 +11,8 @@ from app.streams.log.incidents import Incident, State, read_incident
 
 ID = f"{PATTERN}~[0-9]{{1,16}}~[0-9]{{1,16}}"
 _ID = re.compile(f"({PATTERN})~([0-9]{{1,16}})~([0-9]{{1,16}})")
-MOST_SCANNED = 1_000
-PAGE = 200
+MOST_READ, MOST_LISTED = 1_000, 100_000
+PAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +57,39 @@ def read_id(text: str) -> IncidentKey:
 
 
 async def find(store: Store, wanted: Wanted, before: IncidentKey | None, limit: int) -> Found:
-    """Give up to `limit` incidents from before a place on; look at no more than MOST_SCANNED."""
+    """Give up to `limit` incidents from before a place on; read no more than MOST_READ.
+
+    Where to go on is always a place that is asked for: others are not to be told.
+    """
     found: list[tuple[str, Incident]] = []
-    for _ in range(0, MOST_SCANNED, PAGE):
+    n_read = 0
+    async for key in places(store, wanted, before):
+        incident = await read(store, key)
+        n_read += 1
+        if incident is not None and wanted.state in (None, incident.state):
+            found.append((key.stream, incident))
+        if len(found) == limit or n_read == MOST_READ:
+            return Found(found, id_of(key.stream, key.seq, key.opened))
+    return Found(found, None)
+
+
+async def places(store: Store, wanted: Wanted, before: IncidentKey | None) -> AsyncIterator[IncidentKey]:
+    """Give the places that are asked for, among the next MOST_LISTED of all streams or all of one stream."""
+    if wanted.stream is not None:
+        rows = await store.incidents(wanted.stream) if wanted.names(wanted.stream) else []
+        keys = sorted((IncidentKey(row.opened, wanted.stream, row.seq) for row in rows), reverse=True)
+        for key in keys:
+            if before is None or key < before:
+                yield key
+        return
+    for _ in range(0, MOST_LISTED, PAGE):
         keys = await store.newest_incidents(before, PAGE)
         for key in keys:
-            incident = await read(store, key) if wanted.names(key.stream) else None
-            if incident is not None and wanted.state in (None, incident.state):
-                found.append((key.stream, incident))
-            before = key
-            if len(found) == limit:
-                return Found(found, before and id_of(before.stream, before.seq, before.opened))
+            if wanted.names(key.stream):
+                yield key
         if len(keys) < PAGE:
-            return Found(found, None)
-    return Found(found, before and id_of(before.stream, before.seq, before.opened))
+            return
+        before = keys[-1]
 
 
 async def read(store: Store, key: IncidentKey) -> Incident | None:

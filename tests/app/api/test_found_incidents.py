@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.streams.views import incidents
 from tests.app.harness import Service
 from tests.app.incidents import begin, broken, ordinary
 
@@ -67,6 +68,30 @@ async def test_a_key_sees_only_its_streams():
         answer = await service.accepted("GET", "/incidents", headers=headers)
         assert {one["stream"] for one in answer["incidents"]} == {"web.t"}
         await service.refused("GET", "/incidents?stream=s", 403, "forbidden", headers=headers)
+
+
+@pytest.mark.parametrize("query", ["", "&stream=web.t", "&prefix=web", "&state=open", "&state=confirmed"])
+@pytest.mark.parametrize(("page", "most_read"), [(1, 1), (2, 1), (1000, 1), (1000, 1000)])
+async def test_pages_name_no_stream_that_a_key_may_not_read(monkeypatch, query, page, most_read):
+    monkeypatch.setattr(incidents, "PAGE", page)
+    monkeypatch.setattr(incidents, "MOST_READ", most_read)
+    async with Service(key="all", api_keys="all,web:read:web.*") as service:
+        await two_streams(service)
+        await broken(service, 3)
+        hidden = await listed(service, "?stream=s")
+        assert hidden
+        expected = await listed(service, f"?stream=web.t{query if 'state' in query else ''}")
+        after, found = "", []
+        for _ in range(20):
+            path = f"/incidents?limit=1{query}{after}"
+            answer = await service.accepted("GET", path, headers={"Authorization": "Bearer web"})
+            found += answer["incidents"]
+            if answer["next"] is None:
+                break
+            assert answer["next"].startswith("web.t~")
+            after = f"&after={answer['next']}"
+        assert answer["next"] is None
+        assert found == expected
 
 
 @pytest.mark.parametrize(
