@@ -61,7 +61,7 @@ async def answered(
     refusals = sorted(outcomes.refused, key=lambda refusal: refusal.place)
     problems = await documents(refusals)
     for problem in problems:
-        metrics.refused_records[problem.code].inc()
+        metrics.count_refused_record(problem.code)
     note_failures(metrics, refusals, problems)
     metrics.ignored_values.inc(outcomes.ignored)
     failures = zip(refusals, problems, strict=True)

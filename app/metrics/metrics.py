@@ -212,6 +212,11 @@ class Metrics:
             self._routes[route, method] = {c: self.requests.labels(route, method, c) for c in STATUS_CLASSES}
             self._latencies[route] = self.latency.labels(route)
 
+    def count_refused_record(self, code: str) -> None:
+        """Count a record with a problem; another worker, of a newer version, may tell of one that is not known."""
+        known = self.refused_records.get(code)
+        (self._refused_records.labels(code) if known is None else known).inc()
+
     def know_problems(self, codes: Iterable[str]) -> None:
         """Create the series of the problems that a record may have."""
         self.refused_records = {code: self._refused_records.labels(code) for code in codes}

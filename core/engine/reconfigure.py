@@ -23,16 +23,17 @@ def reconfigured(state: DetectorState, changes: Mapping[str, Any]) -> DetectorSt
     config = changed(state.config, changes)
     if config == state.config:
         return state
-    _refuse_fewer_nodes(state, config)
     before = DetectorState.from_bytes(state.to_bytes())
     if any(getattr(config, field) != getattr(state.config, field) for field in OF_ROUNDS):
         before.density.end_round()
         if before.ready:
             settle(before)
+    refuse_fewer_nodes(before, config)
     return _with_config(before, config)
 
 
-def _refuse_fewer_nodes(state: DetectorState, config: DetectorConfig) -> None:
+def refuse_fewer_nodes(state: DetectorState, config: DetectorConfig) -> None:
+    """Raise InvalidConfig if the config does not allow the nodes of a state."""
     n_nodes = state.density.tree.n_nodes
     if config.max_nodes < n_nodes:
         raise InvalidConfig("max_nodes", config.max_nodes, f"at least {n_nodes}, the nodes that the tree has")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from core.config import DetectorConfig
 from core.config.changes import changed
 from core.decision.rule import DecisionRule
+from core.engine.reconfigure import refuse_fewer_nodes
 from core.engine.scales import settle
 from core.engine.state import DetectorState
 from core.errors import InvalidConfig, NotReady
@@ -22,6 +23,7 @@ def warm_started(config: DetectorConfig, source: DetectorState, n_samples: int, 
     before = DetectorState.from_bytes(source.to_bytes())
     before.density.end_round()
     settle(before)
+    refuse_fewer_nodes(before, config)
     before.density.begin_warm(n_samples)
     rule = DecisionRule(config, before.volume)
     rule.begin_warm(before.rule, n_samples, first_seq - 1)
@@ -46,6 +48,4 @@ def _fitting(config: DetectorConfig, source: DetectorState) -> DetectorConfig:
             raise InvalidConfig("features", ", ".join(given), f"those of the model, {', '.join(names)}")
         config = replace(config, features=tuple(sorted(own, key=lambda feature: names.index(feature.name))))
     changed(source.config, config.to_dict())
-    if config.max_nodes < (n_nodes := source.density.tree.n_nodes):
-        raise InvalidConfig("max_nodes", config.max_nodes, f"at least {n_nodes}, the nodes that the model has")
     return config

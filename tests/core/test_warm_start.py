@@ -101,3 +101,25 @@ def test_a_model_that_does_not_fit_is_refused(source, config, field):
 def test_of_one_that_is_warming_up_nothing_can_begin():
     with pytest.raises(NotReady):
         Detector.warm_started(CONFIG, detector(2), 100)
+
+
+def test_the_nodes_of_the_round_under_way_count_too():
+    rng = np.random.default_rng(0)
+    model = Detector(DetectorConfig(n_features=2, round_growth=1.0))
+    for n in range(1, 301):
+        model.observe(0.4 * rng.normal(size=(1, 2)) + 4.0 * rng.integers(-1, 2))
+        ended = Detector.from_bytes(model.to_bytes())
+        ended.state.density.end_round()
+        if ended.n_nodes > model.n_nodes > 1:
+            break
+    else:
+        pytest.fail("no round would split a node")
+    before, most = model.to_bytes(), model.n_nodes
+    for change in (
+        lambda: Detector.warm_started(DetectorConfig(n_features=2, max_nodes=most), model, 50),
+        lambda: model.reconfigure({"max_nodes": most, "max_round": 100}),
+    ):
+        with pytest.raises(InvalidConfig) as refusal:
+            change()
+        assert refusal.value.field == "max_nodes"
+    assert model.to_bytes() == before

@@ -6,7 +6,7 @@ from app.storage import StoreCorrupt
 from app.streams.errors import UnknownStream
 from app.streams.open.models import WarmStart
 from app.streams.open.session import Session
-from core import Detector, DetectorConfig, InvalidConfig, InvalidState, NotReady
+from core import Detector, DetectorConfig, InvalidConfig, InvalidSnapshot, InvalidState, NotReady
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +17,7 @@ async def first_detector(session: Session, config: DetectorConfig, warm: WarmSta
         return Detector(config)
     try:
         return Detector.warm_started(config, await session.model_of(warm.source), warm.samples)
-    except (UnknownStream, StoreCorrupt, NotReady, InvalidConfig, InvalidState) as error:
+    except (UnknownStream, StoreCorrupt, NotReady, InvalidConfig, InvalidSnapshot, InvalidState) as error:
         session.metrics.cold_starts.inc()
         text = "stream %s starts cold, without the model of %s: %s"
         logger.warning(text, session.stream, warm.source, error, extra={"stream": session.stream})
