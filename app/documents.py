@@ -43,6 +43,7 @@ class Documents(Generic[T]):
         self._made: dict[str, tuple[bytes, T]] = {}
         self._bodies: Mapping[str, bytes] = {}
         self._fresh_until = 0.0
+        self._n_changes = 0
 
     async def find(self, name: str) -> T:
         """Give a document, perhaps as it was FRESH_SECONDS ago. Raises UnknownDocument."""
@@ -72,21 +73,27 @@ class Documents(Generic[T]):
         if name not in present and len(present) >= self._most:
             raise more_than(self._most, f"{kind}s", f"ITAN_MAX_{kind.upper()}S")
         is_new = await self._store.put_document(kind, name, body)
-        self._fresh_until = 0.0
+        self._note_change()
         return is_new
 
     async def delete(self, name: str) -> None:
         """Delete a document; a preset of its name is there again. Raises UnknownDocument."""
         deleted = await self._store.delete_document(self._unknown.kind, name)
-        self._fresh_until = 0.0
+        self._note_change()
         if not deleted:
             raise self._unknown(name)
 
+    def _note_change(self) -> None:
+        self._fresh_until, self._n_changes = 0.0, self._n_changes + 1
+
     async def _cached(self) -> Mapping[str, bytes]:
-        now = self._clock.monotonic()
+        now, n_changes = self._clock.monotonic(), self._n_changes
         if self._fresh_until <= now:
             kept = await self._store.documents(self._unknown.kind)
-            self._bodies, self._fresh_until = {**self._presets, **kept}, now + FRESH_SECONDS
+            bodies = {**self._presets, **kept}
+            if n_changes != self._n_changes:
+                return bodies  # perhaps as they were before the change
+            self._bodies, self._fresh_until = bodies, now + FRESH_SECONDS
             self._made = {name: made for name, made in self._made.items() if name in self._bodies}
         return self._bodies
 

@@ -78,6 +78,11 @@ class Detector:
         return self.state.ready
 
     @property
+    def is_warm(self) -> bool:
+        """Whether it has begun with the model of another detector; its features are in that one's order."""
+        return self.state.is_warm
+
+    @property
     def samples_needed(self) -> int:
         """Samples that the warm-up still needs; 0 once ready."""
         return self.state.samples_needed

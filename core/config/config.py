@@ -1,7 +1,7 @@
 """DetectorConfig: every setting of one detector, validated once and frozen."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final
 
 from core.config.profiles import PROFILES
@@ -204,6 +204,15 @@ class DetectorConfig:
             ):
                 if (getattr(self, field) == value) == (field == "mixture"):
                     raise InvalidConfig(field, getattr(self, field), f"{limit} under the profile 'paper'")
+
+    def ordered_as(self, other: "DetectorConfig") -> "DetectorConfig":
+        """Give the config with its features in the order of another one, if both have features of the same names."""
+        if self.features is None or other.features is None:
+            return self
+        places = {feature.name: place for place, feature in enumerate(other.features)}
+        if {feature.name for feature in self.features} != places.keys():
+            return self
+        return replace(self, features=tuple(sorted(self.features, key=lambda feature: places[feature.name])))
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> "DetectorConfig":

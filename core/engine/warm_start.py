@@ -1,7 +1,5 @@
 """A new state that begins with the model of another, which counts as many samples as the caller says."""
 
-from dataclasses import replace
-
 from core.config import DetectorConfig
 from core.config.changes import changed
 from core.decision.rule import DecisionRule
@@ -41,11 +39,10 @@ def _fitting(config: DetectorConfig, source: DetectorState) -> DetectorConfig:
         raise NotReady(source.samples_needed)
     if config.profile == "paper":
         raise InvalidConfig("profile", config.profile, "'default' for a stream that starts warm")
-    own, other = config.features, source.config.features
-    if own is not None and other is not None:
-        names, given = ([feature.name for feature in features] for features in (other, own))
-        if sorted(given) != sorted(names):
+    config = config.ordered_as(source.config)
+    if config.features is not None and source.config.features is not None:
+        given, names = ([feature.name for feature in one.features or ()] for one in (config, source.config))
+        if given != names:
             raise InvalidConfig("features", ", ".join(given), f"those of the model, {', '.join(names)}")
-        config = replace(config, features=tuple(sorted(own, key=lambda feature: names.index(feature.name))))
     changed(source.config, config.to_dict())
     return config

@@ -1,5 +1,7 @@
 """Documents of one kind: found by name, cached for seconds, bounded."""
 
+import asyncio
+
 import msgspec
 import pytest
 
@@ -7,7 +9,7 @@ from app.documents import FRESH_SECONDS, Documents, UnknownDocument
 from app.storage import DocumentKind, StoreCorrupt
 from app.storage.memory import MemoryStore
 from app.streams.errors import TooMany
-from tests.app.harness import FakeClock
+from tests.app.harness import DisturbedStore, FakeClock
 
 KIND = DocumentKind.SOURCE
 
@@ -45,6 +47,19 @@ async def test_a_preset_is_there_until_a_document_has_its_name(documents):
     assert await documents.find("preset") == [0]
     with pytest.raises(UnknownNote, match="no source 'preset'"):
         await documents.delete("preset")
+
+
+async def test_a_read_that_began_before_a_change_is_not_kept(clock):
+    store, going = DisturbedStore(MemoryStore()), asyncio.Event()
+    documents = Documents(store, clock, 2, UnknownNote, made)
+    store.after["documents"] = going.wait
+    reading = asyncio.create_task(documents.all())
+    await asyncio.sleep(0)
+    del store.after["documents"]
+    await documents.put("mine", b"[1]")
+    going.set()
+    await reading
+    assert await documents.all() == {"mine": [1]}
 
 
 async def test_a_change_of_this_worker_shows_at_once_one_of_another_within_seconds(documents, store, clock):

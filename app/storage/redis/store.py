@@ -163,6 +163,7 @@ class RedisStore(RedisReader):
         await self._begin_appends([one])
         await self._end_append(one, await self._calls.append(stream, *_words(one)))
 
+    @records_refusals
     async def append_each(self, appends: Sequence[Append]) -> list[StoreError | None]:
         """Append to many logs, in as few pipelines as may be."""
         await self._begin_appends(appends)

@@ -35,7 +35,9 @@ async def create(
         detector = made(config) if made else await first_detector(session, config, defaults.warm_start)
         await session.create(new_state(detector, START), allowance.bounds)
         return True
-    refuse_other(session.stream, state.detector.config.to_dict(), config.to_dict())
+    present = state.detector.config
+    given_again = config.ordered_as(present) if state.detector.is_warm else config
+    refuse_other(session.stream, present.to_dict(), given_again.to_dict())
     return False
 
 

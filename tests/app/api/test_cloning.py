@@ -80,3 +80,17 @@ async def test_what_cannot_start_warm_is_refused(service, warm, status, code):
     await service.observe(blobs(100, 3), "wide")
     await service.refused("PUT", "/streams/t", status, code, json={"n_features": 2, "warm_start": warm})
     await service.refused("GET", "/streams/t", 404, "unknown_stream")
+
+
+async def test_to_create_a_warm_stream_again_changes_nothing(service):
+    await service.observe([{"a": float(x), "b": float(y)} for x, y in blobs(100)])
+    features = {"features": [{"name": "b"}, {"name": "a"}]}
+    given = features | {"warm_start": {"from": "s", "samples": 50}}
+    created = await service.http.put("/streams/t", json=given)
+    again = await service.http.put("/streams/t", json=given)
+    assert (created.status_code, again.status_code) == (201, 200)
+    other = {"features": [{"name": "b"}, {"name": "a", "kind": "lognormal"}]}
+    await service.refused("PUT", "/streams/t", 409, "stream_exists", json=other)
+    await service.accepted("PUT", "/streams/cold", json=features)
+    swapped = {"features": features["features"][::-1]}
+    await service.refused("PUT", "/streams/cold", 409, "stream_exists", json=swapped)
