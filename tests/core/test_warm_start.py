@@ -106,7 +106,7 @@ def test_of_one_that_is_warming_up_nothing_can_begin():
 def test_the_nodes_of_the_round_under_way_count_too():
     rng = np.random.default_rng(0)
     model = Detector(DetectorConfig(n_features=2, round_growth=1.0))
-    for n in range(1, 301):
+    for _ in range(300):
         model.observe(0.4 * rng.normal(size=(1, 2)) + 4.0 * rng.integers(-1, 2))
         ended = Detector.from_bytes(model.to_bytes())
         ended.state.density.end_round()
