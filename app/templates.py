@@ -1,11 +1,11 @@
 """Templates: the configs that new streams get, by their ids."""
 
-import re
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
+from app import patterns
 from app.documents import Documents, UnknownDocument
 from app.storage import DocumentKind, Store
 from app.streams.errors import Refused
@@ -13,8 +13,6 @@ from app.streams.open.clock import Clock
 from app.streams.open.models import Defaults, WarmStart
 from core import DetectorConfig
 
-STREAMS: Final = re.compile(r"[A-Za-z0-9._:-]{0,128}\*?")
-STREAMS_LIMIT: Final = "a stream id, or a prefix followed by *"
 OF_SAMPLES: Final = ("features", "n_features")
 """Fields that the first samples of a stream give, or whoever creates it."""
 
@@ -38,7 +36,7 @@ class Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def covers(self, stream: str) -> bool:
         """Tell whether a new stream of this id gets the config."""
-        return stream.startswith(self.streams[:-1]) if self.streams.endswith("*") else stream == self.streams
+        return patterns.fits(self.streams, stream)
 
     @property
     def rank(self) -> tuple[int, bool]:
@@ -61,8 +59,8 @@ def read_template(body: bytes) -> Template:
 
 def check(template: Template) -> None:
     """Raise InvalidTemplate or InvalidConfig for a template that cannot be used."""
-    if not (template.streams and STREAMS.fullmatch(template.streams)):
-        raise InvalidTemplate("streams", template.streams, STREAMS_LIMIT)
+    if not patterns.PATTERN.fullmatch(template.streams):
+        raise InvalidTemplate("streams", template.streams, patterns.WANTED)
     for field in OF_SAMPLES:
         if field in template.config:
             raise InvalidTemplate(f"config.{field}", template.config[field], "left out: each stream has its own")

@@ -11,11 +11,11 @@ import httpx2
 import msgspec
 from msgspec import Meta
 
+from app import patterns
 from app.streams.errors import Refused
 
 Target = Literal["webhook", "chat", "alertmanager"]
 Transition = Literal["opened", "closed"]
-STREAMS: Final = re.compile(r"(?=.)[A-Za-z0-9._:-]{0,128}\*?")
 PRINTABLE: Final = re.compile("[!-~]{1,512}")
 WHSEC: Final = "whsec_"
 SIGNING: Final = f"{WHSEC} and 24 to 64 bytes in base64"
@@ -64,7 +64,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     def fits(self, stream: str) -> bool:
         """Tell whether it is for a stream."""
-        return stream.startswith(self.streams[:-1]) if self.streams.endswith("*") else stream == self.streams
+        return patterns.fits(self.streams, stream)
 
     def is_quiet(self, now: float) -> bool:
         """Tell whether nothing may be told at a moment."""
@@ -78,8 +78,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 def check(rule: Rule) -> None:
     """Raise InvalidRule for a rule that cannot be used."""
-    if not STREAMS.fullmatch(rule.streams):
-        raise InvalidRule("streams", rule.streams, "a stream id, or a prefix and *")
+    if not patterns.PATTERN.fullmatch(rule.streams):
+        raise InvalidRule("streams", rule.streams, patterns.WANTED)
     check_url(rule.url)
     check_secret(rule)
     if len(set(rule.tell)) < len(rule.tell):

@@ -11,16 +11,16 @@ import msgspec
 from limits import RateLimitItem, parse
 from msgspec import Meta
 
+from app import patterns
 from app.security.errors import InvalidKeys
 from app.storage import NO_BOUNDS, Bound
 
 KEY = re.compile(r"[!-+\--9;-~]+")  # printable ASCII without blank, comma and colon
-STREAMS = re.compile(r"[A-Za-z0-9._:-]{0,128}\*?")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 NAME_WANTED = "name begins with a letter, and has up to 64 letters, digits, dots, dashes and underscores"
 DIGEST_WANTED = "sha256 is the SHA-256 of the key, 64 digits of 0-9 and a-f"
-STREAMS_WANTED = "the streams are one stream id, or a prefix followed by *"
+STREAMS_WANTED = f"the streams are {patterns.WANTED}"
 RATE_WANTED = "a rate is a number and a time of up to 31 days, such as 100/second or 60000/minute"
 
 MOST = 2**53
@@ -96,7 +96,7 @@ class Grant:
 
     def covers(self, stream: str) -> bool:
         """Tell whether the entry covers a stream."""
-        return stream.startswith(self.streams[:-1]) if self.streams.endswith("*") else stream == self.streams
+        return patterns.fits(self.streams, stream)
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -178,7 +178,7 @@ def parse_rate(text: str | None, at: str) -> RateLimitItem | None:
 
 def refuse_other_streams(streams: str, at: str) -> None:
     """Raise InvalidKeys for an invalid pattern of streams."""
-    refuse_unless(streams and STREAMS.fullmatch(streams), at, STREAMS_WANTED)
+    refuse_unless(patterns.PATTERN.fullmatch(streams), at, STREAMS_WANTED)
 
 
 def refuse_unless(is_right: object, at: str, wanted: str) -> None:

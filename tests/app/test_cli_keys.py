@@ -54,7 +54,7 @@ def test_two_keys_are_never_the_same() -> None:
         ({"--name": "2"}, "name begins with a letter"),
         ({"--scopes": "write"}, "write"),
         ({"--scopes": "read,observe"}, "read,observe"),
-        ({"--streams": "a*b"}, "one stream id, or a prefix"),
+        ({"--streams": "a*b"}, "a stream id, or a prefix"),
         ({"--samples": "fast"}, "60000/minute"),
         ({"--max-streams": "-1"}, "limits.streams"),
     ],
