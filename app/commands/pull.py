@@ -1,5 +1,6 @@
 """`itan pull`: take samples from where they are kept."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from app.logs.choices import LogFormat, LogLevel
 
 if TYPE_CHECKING:
     from app.pull.config import PullConfig
+    from app.pull.run import Pull
 
 PATIENCE_SECONDS = 300.0
 SERVICE_TIMEOUT_SECONDS = 60.0
@@ -43,7 +45,6 @@ def prometheus(
     from app.logs.pipeline import set_up
     from app.pull.errors import Permanent, Stopped
     from app.pull.run import Pull
-    from app.pull.steps import moment
 
     set_up(log_level, log_format)
     wanted = _read(config)
@@ -55,8 +56,7 @@ def prometheus(
                 Pull.connected(wanted, url, client, stop.came_within, limit_seconds) as run,
             ):
                 if check:
-                    for time, stream, values in run.look():
-                        print(moment(time), stream, *(f"{name}={value}" for name, value in values.items()))
+                    print_newest(run)
                     return
                 try:
                     run.run(once=once)
@@ -66,6 +66,19 @@ def prometheus(
             raise fail(str(error)) from None
         except Stopped:
             raise typer.Exit(INTERRUPTED) from None
+
+
+def print_newest(run: "Pull") -> None:
+    """Print the samples of the newest step, and which queries give none."""
+    from app.pull.steps import moment
+
+    silent = list(run.names)
+    for time, stream, values in run.look():
+        known = {name: value for name, value in values.items() if value is not None}
+        silent = [name for name in silent if name not in known]
+        print(moment(time), stream, *(f"{name}={known.get(name, 'missing')}" for name in values))
+    for name in silent:
+        print(f"itan pull: the query of {name} gives no number at the newest step", file=sys.stderr)
 
 
 def _read(path: Path) -> "PullConfig":

@@ -76,6 +76,11 @@ class Pull:
             questions = Questions(config, prometheus, patience)
             yield cls(config, questions, Destination(client, config, warn), patience, clock, lot, warn)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self._config.names
+
     def look(self) -> Iterator[tuple[int, str, dict[str, float | None]]]:
         """Give what the queries give at the newest step that is due. Raises Permanent or Stopped."""
         for sample in self._questions.at_first(self._newest_due()).samples():
