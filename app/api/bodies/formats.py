@@ -29,15 +29,15 @@ class Form:
     most_bytes: int = sys.maxsize
 
 
-def split(media: str, body: bytes, limit: int, source: Source) -> Sequence[Any]:
-    """Split a body into its records: texts, or messages, of which there may be none."""
+async def split(media: str, body: bytes, limit: int, source: Source) -> Sequence[Any]:
+    """Split a body into its records: texts, or messages, of which there may be none; other requests run in between."""
     match source.format:
         case "influx":
-            return at_least_one(within_limit(influx.lines_in(body), limit))
+            return at_least_one(await within_limit(influx.lines_in(body), limit))
         case "otlp":
-            return within_limit(otlp.points_in(body, is_json=media == JSON), limit)
+            return await within_limit(otlp.points_in(body, is_json=media == JSON), limit)
         case "prometheus":
-            return within_limit(prometheus.values_in(body), limit)
+            return await within_limit(prometheus.values_in(body), limit)
     is_of_lines = media == NDJSON or holds_lines(body)
     return at_least_one(split_lines(body, limit) if is_of_lines else split_json(body, limit, source.records))
 

@@ -4,7 +4,6 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Iterable, Sequence, Sized
 from datetime import datetime
-from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -25,6 +24,7 @@ from app.streams.errors import (
     InvalidSamples,
     InvalidTimestamps,
     Refused,
+    TooMany,
     more_than,
     refuse_beyond,
 )
@@ -42,10 +42,12 @@ DEEPEST: Final = 4
 NESTED: Final = element(DEEPEST)
 LONGEST: Final = f"at most {ELEMENT_BYTES} bytes long and nested {DEEPEST} deep"
 RECORD: Final = 'an object such as {"stream": "web-1", "sample": {"cpu": 0.3}}'
+EMPTY_TOO: Final = "records, empty messages and comments"
 LIMIT_SETTING: Final = "ITAN_MAX_BATCH_SAMPLES"
 EXCERPT_BYTES: Final = 80
 MESSAGE_BYTES: Final = 500
 """A message takes as long to read as so much text."""
+SPLIT_AT_ONCE: Final = 250
 REFUSED_AT_ONCE: Final = 100
 """To say what is wrong with a record takes as long as to read thirty."""
 
@@ -103,10 +105,17 @@ def split_lines(body: bytes, limit: int) -> list[bytes]:
     return found
 
 
-def within_limit(records: Iterable[T], limit: int) -> list[T]:
-    """Give the records. Raises TooMany."""
-    found = list(islice(records, limit + 1))
-    refuse_beyond(limit, len(found), "records", LIMIT_SETTING)
+async def within_limit(parts: Iterable[T | None], limit: int) -> list[T]:
+    """Give the records; a part without one, given as None, counts like one. Raises TooMany."""
+    found = list[T]()
+    for number, part in enumerate(parts, start=1):
+        if part is not None:
+            found.append(part)
+        if number > limit:
+            what = "records" if number == len(found) else EMPTY_TOO
+            raise TooMany("records", f"more than {limit} {what}", f"at most {limit} {what} ({LIMIT_SETTING})")
+        if number % SPLIT_AT_ONCE == 0:
+            await asyncio.sleep(0)
     return found
 
 

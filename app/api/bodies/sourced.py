@@ -22,7 +22,7 @@ async def read_sourced(media: str, body: bytes, limit: int, mapper: Mapper) -> R
     reading, ignored = Reading([], {}), 0
     read = FORMS[mapper.source.format].read
     parts = list[Record]()
-    async for place, given in in_turns(split(media, without_bom(body), limit, mapper.source)):
+    async for place, given in in_turns(await split(media, without_bom(body), limit, mapper.source)):
         try:
             record = mapper.record(place, read(place, given))
         except Refused as error:

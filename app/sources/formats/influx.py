@@ -17,13 +17,15 @@ ONCE: Final = "a line in which no field comes twice"
 KEY: Final = rb"(?:[^ \n\\]++|\\.?)*+"
 # only a value can be a text, which may hold line ends; a quote without its other one is no text
 FIELDS: Final = rb'(?:[^=\n\\]++|\\.?|="(?:[^"\\]++|\\[\s\S])*+"|=)*+'
-LINE: Final = re.compile(rb"\s*+(?:#[^\n]*+|(" + KEY + FIELDS + rb"))")
+LINE: Final = re.compile(rb"\s*+(?:(#[^\n]*+)|(" + KEY + FIELDS + rb"))")
 
 
-def lines_in(body: bytes) -> Iterator[bytes]:
-    """Give the lines with something in them, without comments."""
+def lines_in(body: bytes) -> Iterator[bytes | None]:
+    """Give the lines with something in them; None for a comment."""
     for found in LINE.finditer(body):
-        if found[1] and (line := found[1].rstrip()):
+        if found[1]:
+            yield None
+        elif line := found[2].rstrip():
             yield line
 
 

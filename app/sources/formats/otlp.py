@@ -14,17 +14,21 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 
 from app.sources.errors import InvalidMessage, InvalidRecord
 from app.sources.formats.otlp_json import Request
-from app.streams.errors import InvalidSamples
+from app.streams.errors import InvalidSamples, TooMany
 
 MOST_BYTES: Final = 4_194_304
 MOST_ATTRIBUTES: Final = 256
 MOST_CHARACTERS: Final = 1_000
 """Longer texts are no labels; and each point of a resource has all of its attributes."""
 LONGEST_NAME: Final = 256
+MOST_OBJECTS: Final = 250_000
+"""More would have 16 bytes each; an attribute alone takes 34 bytes for its two."""
 KINDS: Final = ("gauge", "sum", "histogram", "exponential_histogram", "summary")
 SCALARS: Final = ("string_value", "bool_value", "int_value", "double_value")
 NO_RECORDED_VALUE: Final = 1
 DELTA, CUMULATIVE = 1, 2
+UNSIGNED: Final = range(2**64)
+SIGNED: Final = range(-(2**63), 2**63)
 NS: Final = 1e9
 FORM: Final = "an ExportMetricsServiceRequest"
 NO_TOTAL: Final = "1, delta (OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=delta): totals only rise"
@@ -37,6 +41,7 @@ class Point(NamedTuple):
     """A data point, and what it is a part of."""
 
     resource: dict[str, Any]
+    n_of_resource: int
     scope: str
     name: str
     kind: str
@@ -44,18 +49,34 @@ class Point(NamedTuple):
     point: Any
 
 
-def points_in(body: bytes, *, is_json: bool) -> Iterator[Point]:
-    """Give the data points of a request. Raises InvalidMessage."""
+def points_in(body: bytes, *, is_json: bool) -> Iterator[Point | None]:
+    """Give the data points of a request; None for each part without any. Raises InvalidMessage or TooMany."""
     request = read_json(body) if is_json else read_protobuf(body)
     for of_resource in request.resource_metrics or ():
-        resource = attributes_of(of_resource.resource.attributes) if of_resource.HasField("resource") else {}
-        for of_scope in of_resource.scope_metrics or ():
+        if not of_resource.scope_metrics:
+            yield None
+            continue
+        given = (of_resource.resource.attributes or ()) if of_resource.HasField("resource") else ()
+        resource = attributes_of(given[: MOST_ATTRIBUTES + 1])
+        for of_scope in of_resource.scope_metrics:
+            if not of_scope.metrics:
+                yield None
+                continue
             scope = of_scope.scope.name if of_scope.HasField("scope") else ""
-            for metric in of_scope.metrics or ():
-                for kind in filter(metric.HasField, KINDS):
-                    data = getattr(metric, kind)
-                    for point in data.data_points or ():
-                        yield Point(resource, scope, metric.name, kind, data, point)
+            for metric in of_scope.metrics:
+                yield from (
+                    found and Point(resource, len(given), scope, metric.name, *found) for found in data_in(metric)
+                )
+
+
+def data_in(metric: Any) -> Iterator[tuple[str, Any, Any] | None]:
+    """Give the points of a metric with their kind and what they have in common; None if there are none."""
+    found = [(kind, data) for kind in filter(metric.HasField, KINDS) if (data := getattr(metric, kind)).data_points]
+    if not found:
+        yield None
+    for kind, data in found:
+        for point in data.data_points:
+            yield kind, data, point
 
 
 def read_protobuf(body: bytes) -> Any:
@@ -70,6 +91,8 @@ def read_protobuf(body: bytes) -> Any:
 
 def read_json(body: bytes) -> Any:
     """Read a request."""
+    if (n_objects := body.count(b"{")) > MOST_OBJECTS:
+        raise TooMany("body", f"{n_objects} objects", f"at most {MOST_OBJECTS} objects in one request")
     try:
         return _REQUEST.decode(body)
     except (ValueError, RecursionError) as error:
@@ -104,7 +127,7 @@ def refuse_large(point: Point, field: str) -> None:
     """Raise InvalidRecord for a longer name, or more attributes, than any point needs."""
     if len(point.name) > LONGEST_NAME:
         raise InvalidRecord(f"{field}.name", point.name, f"at most {LONGEST_NAME} characters")
-    n_attributes = len(point.resource) + len(point.point.attributes or ())
+    n_attributes = point.n_of_resource + len(point.point.attributes or ())
     if n_attributes > MOST_ATTRIBUTES:
         raise InvalidRecord(
             f"{field}.attributes", n_attributes, f"at most {MOST_ATTRIBUTES}, with those of the resource"
@@ -113,7 +136,7 @@ def refuse_large(point: Point, field: str) -> None:
 
 def values_of(point: Point, field: str) -> dict[str, float]:
     """Give the values of a point by their names; none if it has none, or is not a number."""
-    if int(point.point.flags or 0) & NO_RECORDED_VALUE:
+    if whole(point.point.flags, f"{field}.flags") & NO_RECORDED_VALUE:
         return {}
     match point.kind:
         case "gauge":
@@ -132,9 +155,10 @@ def values_of(point: Point, field: str) -> dict[str, float]:
 
 def value_of(point: Point, field: str) -> float:
     """Give the number of a point; NaN if it has none."""
-    for kind in ("as_double", "as_int"):
-        if point.point.HasField(kind):
-            return number(getattr(point.point, kind), f"{field}.{kind}")
+    if point.point.HasField("as_double"):
+        return number(point.point.as_double, f"{field}.as_double")
+    if point.point.HasField("as_int"):
+        return float(whole(point.point.as_int, f"{field}.as_int", SIGNED))
     return math.nan
 
 
@@ -155,18 +179,21 @@ def seconds_of(point: Point, field: str) -> float:
 def distribution_of(point: Point, field: str) -> dict[str, float]:
     """Give how often something was measured per second, and the mean if there is one."""
     seconds, count = seconds_of(point, field), whole(point.point.count, f"{field}.count")
-    found = {f"{point.name}.count": number(count, f"{field}.count") / seconds}
+    found = {f"{point.name}.count": count / seconds}
     if count and point.point.HasField("sum"):
         found[f"{point.name}.mean"] = number(point.point.sum, f"{field}.sum") / count
     return found
 
 
-def whole(value: Any, field: str) -> int:
+def whole(value: Any, field: str, bounds: range = UNSIGNED) -> int:
     """Read a whole number, which JSON may give as a text; 0 if there is none."""
     try:
-        return int(value or 0)
+        found = int(value or 0)
     except ValueError:
         raise InvalidRecord(field, value, "a whole number") from None
+    if found not in bounds:
+        raise InvalidRecord(field, value, f"a whole number from {bounds.start} to {bounds.stop - 1}")
+    return found
 
 
 def number(value: Any, field: str) -> float:

@@ -53,25 +53,30 @@ class Value(NamedTuple):
     """A value of a series at a time, in milliseconds."""
 
     labels: dict[str, str]
+    n_labels: int
     value: float
     timestamp: int
 
 
-def values_in(body: bytes) -> Iterator[Value]:
-    """Give the values of a request. Raises InvalidMessage."""
+def values_in(body: bytes) -> Iterator[Value | None]:
+    """Give the values of a request; None for a series without any. Raises InvalidMessage."""
     try:
         for series in TYPES["WriteRequest"].FromString(body).timeseries:
             read = TYPES["TimeSeries"].FromString(series)
-            labels = {label.name: label.value for label in read.labels}
+            if not read.samples:
+                yield None
+                continue
+            n_labels = len(read.labels)
+            labels = {label.name: label.value for label in read.labels[: MOST_LABELS + 1]}
             for sample in read.samples:
-                yield Value(labels, sample.value, sample.timestamp)
+                yield Value(labels, n_labels, sample.value, sample.timestamp)
     except DecodeError as error:
         raise InvalidMessage("body", f"{len(body)} bytes", FORM) from error
 
 
 def tree_of(value: Value, field: str) -> dict[str, Any]:
     """Make a record of a value. Raises InvalidRecord or InvalidSamples for this field."""
-    refuse_large(value.labels, field)
+    refuse_large(value, field)
     labels = dict(value.labels)
     name = labels.pop(NAME, None)
     if name is None:
@@ -83,10 +88,10 @@ def tree_of(value: Value, field: str) -> dict[str, Any]:
     return {"labels": labels, "metrics": metrics, "timestamp": value.timestamp}
 
 
-def refuse_large(labels: Mapping[str, str], field: str) -> None:
+def refuse_large(value: Value, field: str) -> None:
     """Raise InvalidRecord for more or longer labels than any series needs: each of its values has them all."""
-    if len(labels) > MOST_LABELS:
-        raise InvalidRecord(f"{field}.labels", len(labels), f"at most {MOST_LABELS} labels")
-    for name, text in labels.items():
+    if value.n_labels > MOST_LABELS:
+        raise InvalidRecord(f"{field}.labels", value.n_labels, f"at most {MOST_LABELS} labels")
+    for name, text in value.labels.items():
         if len(name) > MOST_CHARACTERS or len(text) > MOST_CHARACTERS:
             raise InvalidRecord(f"{field}.labels.{name}", text, f"at most {MOST_CHARACTERS} characters")

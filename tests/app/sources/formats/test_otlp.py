@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 
 from app.sources.errors import InvalidMessage, InvalidRecord
 from app.sources.formats import otlp
-from app.streams.errors import InvalidSamples
+from app.streams.errors import InvalidSamples, TooMany
 
 END, START = 1_799_999_990_000_000_000, 1_799_999_980_000_000_000
 
@@ -134,10 +134,53 @@ def test_other_json_is_refused(body):
 
 def test_fields_that_are_null_or_unknown_are_no_fields():
     tree = {"resourceMetrics": [{"resource": None, "new": 5, "scopeMetrics": [{"scope": None, "metrics": None}]}, {}]}
-    assert list(otlp.points_in(json.dumps(tree).encode(), is_json=True)) == []
+    assert list(otlp.points_in(json.dumps(tree).encode(), is_json=True)) == [None, None]
     bad = request(gauge(asInt="x"))
     (found,) = otlp.points_in(json.dumps(bad).encode(), is_json=True)
-    with pytest.raises(InvalidRecord, match="finite number"):
+    with pytest.raises(InvalidRecord, match="whole number"):
+        otlp.tree_of(found, "records[0]")
+
+
+def test_a_part_without_points_counts_as_one():
+    metrics = [{}, {"name": "m", "gauge": {}}, gauge(asDouble=1.0)]
+    tree = {"resourceMetrics": [{}, {"scopeMetrics": [{}, {"metrics": metrics}]}]}
+    for points in both(tree):
+        assert [point and point.name for point in points] == [None, None, None, None, "g"]
+
+
+def test_attributes_of_a_resource_are_counted_before_they_are_read():
+    for n, is_refused in ((256, False), (300, True)):
+        for points in both(request(gauge(asDouble=1.0), resource=[("same", {"boolValue": True})] * n)):
+            if not is_refused:
+                assert otlp.tree_of(points[0], "r")["resource"] == {"same": True}
+                continue
+            with pytest.raises(InvalidRecord, match="256") as refused:
+                otlp.tree_of(points[0], "r")
+            assert refused.value.value == 300
+
+
+def test_objects_are_counted_before_they_are_read():
+    body = b'{"resourceMetrics":[' + b",".join([b"{}"] * 249_999) + b"]}"
+    assert next(otlp.points_in(body, is_json=True)) is None
+    with pytest.raises(TooMany, match="250000"):
+        next(otlp.points_in(body[:-2] + b",{}]}", is_json=True))
+
+
+OUTSIDE = ["-1", -1, 2**64, 10**400, "9" * 316, "9" * 5000, "1.5"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [(field, value) for field in ("timeUnixNano", "startTimeUnixNano", "count") for value in OUTSIDE]
+    + [("flags", -1), ("flags", 10**400)]
+    + [("asInt", value) for value in (*OUTSIDE[2:], -(2**63) - 1, str(2**63))],
+)
+def test_whole_numbers_that_protobuf_does_not_hold_are_refused(field, value):
+    metric = summed(1, **({"asInt": "1"} | {field: value}))
+    if field == "count":
+        metric = {"name": "h", "histogram": metric["sum"]}
+    (found,) = otlp.points_in(json.dumps(request(metric)).encode(), is_json=True)
+    with pytest.raises(InvalidRecord, match="whole number"):
         otlp.tree_of(found, "records[0]")
 
 
@@ -149,7 +192,7 @@ def test_changed_bytes_are_read_or_refused(data):
     for _ in range(data.draw(st.integers(1, 4))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     try:
-        points = list(otlp.points_in(bytes(body), is_json=False))
+        points = list(filter(None, otlp.points_in(bytes(body), is_json=False)))
     except InvalidMessage:
         return
     for found in points:

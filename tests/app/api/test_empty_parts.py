@@ -1,0 +1,71 @@
+"""Parts of a body that hold no record: they are bounded as records are, and others have their turn in between."""
+
+import asyncio
+import gzip
+import json
+
+import cramjam
+import pytest
+
+INFLUX = ("/ingest?source=influx", {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress)
+WRITE = (
+    "/ingest?source=prometheus",
+    {"Content-Type": "application/x-protobuf", "Content-Encoding": "snappy"},
+    lambda body: bytes(cramjam.snappy.compress_raw(body)),
+)
+PROTOBUF = (
+    "/ingest?source=otlp",
+    {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"},
+    gzip.compress,
+)
+OTLP_JSON = ("/ingest?source=otlp", {"Content-Type": "application/json"}, bytes)
+
+
+def in_json(n_resources, n_scopes, n_metrics):
+    scope = {"metrics": [{}] * n_metrics}
+    tree = {"resourceMetrics": [{"scopeMetrics": [scope] * n_scopes}] * n_resources}
+    return OTLP_JSON, json.dumps(tree).encode()
+
+
+BODIES = {
+    "comments": lambda n: (INFLUX, b"#\n" * n),
+    "series": lambda n: (WRITE, b"\x0a\x00" * n),
+    "resources": lambda n: (PROTOBUF, b"\x0a\x00" * n),
+    "resources in JSON": lambda n: in_json(n, 0, 0),
+    "scopes": lambda n: in_json(1, n, 0),
+    "metrics": lambda n: in_json(n // 100, 1, 100),
+}
+
+
+async def post(service, made):
+    (path, headers, packed), body = made
+    return await service.http.post(path, content=packed(body), headers=headers)
+
+
+@pytest.mark.parametrize("kind", BODIES)
+async def test_empty_parts_count_as_records(service, kind):
+    answer = await post(service, BODIES[kind](10_100))
+    assert answer.status_code == 413, answer.text
+    problem = answer.json()
+    assert (problem["code"], problem["field"]) == ("too_many", "records")
+    assert problem["limit"] == "at most 10000 records, empty messages and comments (ITAN_MAX_BATCH_SAMPLES)"
+
+
+@pytest.mark.parametrize("kind", BODIES)
+async def test_others_have_their_turn_between_empty_parts(service, kind):
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    await post(service, BODIES[kind](100))
+    task = asyncio.create_task(others())
+    await post(service, BODIES[kind](100))
+    few, turns = turns, 0
+    answer = await post(service, BODIES[kind](10_000))
+    task.cancel()
+    assert answer.status_code in (200, 204, 422)
+    assert turns >= few + 30
