@@ -4,7 +4,6 @@ import re
 from functools import partial
 from typing import Final
 
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -50,6 +49,8 @@ def export_response(media: str, problems: list[RefusedRecord]) -> Response:
     message = f"{problems[0].code}: {problems[0].detail}" if problems else ""
     if media == JSON:
         return answer(otlp_json.as_json(len(problems), message))
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
+
     response = ExportMetricsServiceResponse()
     if problems:
         response.partial_success.rejected_data_points = len(problems)

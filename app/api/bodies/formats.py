@@ -10,13 +10,13 @@ import msgspec
 from app.api.bodies.json_tree import REPEATED, unheld_number
 from app.api.bodies.reading import InvalidBody
 from app.api.bodies.records import at_least_one, refuse_long, split_json, split_lines, tree_of, within_limit
+from app.api.bodies.splitting import holds_lines
 from app.api.bodies.wording import HELD
 from app.api.routing import JSON, NDJSON, PROTOBUF, TEXT
 from app.sources.formats import influx, otlp, prometheus
 from app.sources.source import Format, Source
 from app.streams.errors import InvalidSamples
 
-_RAW = msgspec.json.Decoder(msgspec.Raw)
 _ANY = msgspec.json.Decoder()
 
 
@@ -103,15 +103,3 @@ def may_repeat(tree: Any, text: bytes) -> bool:
             case str() as value:
                 texts.append(value)
     return b"\\" in text or text.count(b":") != names + "".join(texts).count(":")
-
-
-def holds_lines(body: bytes) -> bool:
-    """Tell whether a body is lines of JSON, whatever its type says: so Fluent Bit sends its json_lines."""
-    first, _, rest = body.lstrip().partition(b"\n")
-    if not (first.startswith(b"{") and rest.strip()):
-        return False
-    try:
-        _RAW.decode(first)
-    except (ValueError, RecursionError):
-        return False
-    return True

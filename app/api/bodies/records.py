@@ -13,7 +13,7 @@ from app.api.bodies.columns import count_names, names_of, refuse_dropped
 from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name
 from app.api.bodies.reading import InvalidBody, InvalidJson, invalid_json, json_reason, without_bom
 from app.api.bodies.row_faults import id_fault, is_a, row_fault, time_fault
-from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES, TooLong, element, elements_of, lines_of
+from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES, TooLong, element, elements_of, holds_lines, lines_of
 from app.api.bodies.wording import left_out
 from app.api.routing import NDJSON
 from app.api.schemas.ingest import IngestRecord
@@ -126,7 +126,7 @@ def split_json(body: bytes, limit: int, key: str = "") -> list[bytes]:
         if key and text.startswith(b"{"):
             text = part_of(text, key)
     except (ValueError, RecursionError) as error:
-        raise invalid_json(error, body) from error
+        raise no_array(error, body) from error
     if not text.startswith(b"["):
         return [text]
     found = list[bytes]()
@@ -138,6 +138,14 @@ def split_json(body: bytes, limit: int, key: str = "") -> list[bytes]:
     except TooLong as error:
         raise InvalidBody(f"records[{error.place}]", f"part of {len(body)} bytes", LONGEST) from None
     return found
+
+
+def no_array(error: Exception, body: bytes) -> InvalidJson:
+    """Say that a body is not JSON, and how to send lines of it."""
+    found = invalid_json(error, body)
+    if not holds_lines(body):
+        return found
+    return InvalidJson(found.field, found.value, f"{found.limit}; send one record a line as {NDJSON}")
 
 
 def part_of(text: bytes, key: str) -> bytes:

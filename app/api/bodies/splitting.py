@@ -29,6 +29,7 @@ def element(depth: int) -> re.Pattern[bytes]:
 FLAT = element(1)
 LINE_END = re.compile(rb"\n\s*+")
 COMMA, END = b",]"
+_RAW = msgspec.json.Decoder(msgspec.Raw)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -59,6 +60,18 @@ def lines_of(body: bytes, most: int) -> list[bytes]:
     """Give the lines that are not empty; one more than the most if there are more."""
     body = body.strip()
     return LINE_END.split(body, most) if body else []
+
+
+def holds_lines(body: bytes) -> bool:
+    """Tell whether a body is lines of JSON, whatever its type says: so Fluent Bit sends its json_lines."""
+    first, _, rest = body.lstrip().partition(b"\n")
+    if not (first.startswith(b"{") and rest.strip()):
+        return False
+    try:
+        _RAW.decode(first)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def split(array: bytes) -> Iterator[Piece]:

@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from app.sources.errors import InvalidMessage, InvalidRecord
 from app.sources.formats.otlp_json import Request
@@ -81,6 +80,9 @@ def data_in(metric: Any) -> Iterator[tuple[str, Any, Any] | None]:
 
 def read_protobuf(body: bytes) -> Any:
     """Read a request."""
+    # slow to import, and few services need it
+    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
     request = ExportMetricsServiceRequest()
     try:
         request.ParseFromString(body)

@@ -1,10 +1,9 @@
 """Prometheus remote write 1.0: each value of a series is a record."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from app.sources.errors import InvalidMessage, InvalidRecord
@@ -16,37 +15,6 @@ MOST_CHARACTERS: Final = 1_000
 NAME: Final = "__name__"
 FORM: Final = "a prometheus.WriteRequest in protobuf"
 FINITE: Final = "a finite number, or NaN for a missing one"
-
-Field = descriptor_pb2.FieldDescriptorProto
-# series stay bytes until their turn: small messages take many times the memory of their bytes
-MESSAGES: Final = {
-    "WriteRequest": [("timeseries", 1, Field.TYPE_BYTES)],
-    "TimeSeries": [("labels", 1, "Label"), ("samples", 2, "Sample")],
-    "Label": [("name", 1, Field.TYPE_STRING), ("value", 2, Field.TYPE_STRING)],
-    "Sample": [("value", 1, Field.TYPE_DOUBLE), ("timestamp", 2, Field.TYPE_INT64)],
-}
-REPEATED: Final = {"timeseries", "labels", "samples"}
-
-
-def message_types() -> Mapping[str, Any]:
-    """Make the messages that are read, as remote.proto and types.proto of Prometheus describe them."""
-    file = descriptor_pb2.FileDescriptorProto(name="itan/prometheus.proto", package="itan.prometheus", syntax="proto3")
-    for message, fields in MESSAGES.items():
-        described = file.message_type.add(name=message)
-        for name, number, kind in fields:
-            field = described.field.add(name=name, number=number)
-            field.label = Field.LABEL_REPEATED if name in REPEATED else Field.LABEL_OPTIONAL
-            if isinstance(kind, str):
-                field.type, field.type_name = Field.TYPE_MESSAGE, f".itan.prometheus.{kind}"
-            else:
-                field.type = kind
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    found: Mapping[str, Any] = message_factory.GetMessageClassesForFiles([file.name], pool)
-    return {name.rpartition(".")[2]: kind for name, kind in found.items()}
-
-
-TYPES: Final = message_types()
 
 
 class Value(NamedTuple):
@@ -60,6 +28,8 @@ class Value(NamedTuple):
 
 def values_in(body: bytes) -> Iterator[Value | None]:
     """Give the values of a request; None for a series without any. Raises InvalidMessage."""
+    from app.sources.formats.remote_write import TYPES
+
     try:
         for series in TYPES["WriteRequest"].FromString(body).timeseries:
             read = TYPES["TimeSeries"].FromString(series)

@@ -195,6 +195,15 @@ async def test_a_body_without_a_record_is_refused(service, body):
     check_problem(answer.json())
 
 
+async def test_lines_that_are_sent_as_one_json_are_told_their_type(service):
+    record = '{"stream": "s", "sample": [1, 2]}'
+    headers = {"Content-Type": "application/json"}
+    for body, is_of_lines in ((f"{record}\n{record}\n", True), (f"{record} {record}", False), (f"[{record}\n", False)):
+        problem = await service.refused("POST", "/ingest", 400, "invalid_json", content=body, headers=headers)
+        assert problem["limit"].endswith("; send one record a line as application/x-ndjson") == is_of_lines
+    await service.accepted("POST", "/ingest", content=f"{record}\n{record}\n", headers=NDJSON)
+
+
 async def test_nothing_taken_is_a_problem_that_names_each_record(service):
     records = [{"stream": "s", "sample": ["x"]}] * 30 + [{"stream": "..", "sample": [1]}]
     problem = await service.refused("POST", "/ingest", 422, "nothing_taken", json=records)
