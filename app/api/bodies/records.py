@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from app.api.bodies.columns import count_names, names_of, refuse_dropped
 from app.api.bodies.json_tree import REPEATED, read_tree, repeated_name
+from app.api.bodies.members import part_of
 from app.api.bodies.reading import InvalidBody, InvalidJson, invalid_json, json_reason, without_bom
 from app.api.bodies.row_faults import id_fault, is_a, row_fault, time_fault
 from app.api.bodies.splitting import ELEMENT_BYTES, PIECE_BYTES, TooLong, element, elements_of, holds_lines, lines_of
@@ -35,8 +36,6 @@ from core import MAX_FEATURES
 T = TypeVar("T")
 _RECORD = msgspec.json.Decoder(IngestRecord)
 _RAW = msgspec.json.Decoder(msgspec.Raw)
-_PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-NO_NAME_TWICE: Final = "an object in which no name comes twice"
 FIELDS: Final = IngestRecord.__struct_fields__
 DEEPEST: Final = 4
 NESTED: Final = element(DEEPEST)
@@ -125,6 +124,8 @@ def split_json(body: bytes, limit: int, key: str = "") -> list[bytes]:
         text = bytes(_RAW.decode(body))
         if key and text.startswith(b"{"):
             text = part_of(text, key)
+    except Refused:
+        raise
     except (ValueError, RecursionError) as error:
         raise no_array(error, body) from error
     if not text.startswith(b"["):
@@ -146,15 +147,6 @@ def no_array(error: Exception, body: bytes) -> InvalidJson:
     if not holds_lines(body):
         return found
     return InvalidJson(found.field, found.value, f"{found.limit}; send one record a line as {NDJSON}")
-
-
-def part_of(text: bytes, key: str) -> bytes:
-    """Give what an object has at a key; the object if it has no such key. Raises InvalidJson if a name comes twice."""
-    parts = _PARTS.decode(text)
-    inner = sum(bytes(part).count(b":") for part in parts.values())
-    if text.count(b":") != inner + len(parts) + "".join(parts).count(":"):
-        raise InvalidJson("body", None, NO_NAME_TWICE)
-    return bytes(parts.get(key, text))
 
 
 def read_record(place: int, text: bytes) -> Record:

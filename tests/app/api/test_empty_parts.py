@@ -69,3 +69,22 @@ async def test_others_have_their_turn_between_empty_parts(service, kind):
     task.cancel()
     assert answer.status_code in (200, 204, 422)
     assert turns >= few + 30
+
+
+async def test_members_around_the_records_are_bounded(service):
+    async def sent(n_members):
+        members = {str(i): 1 for i in range(n_members - 1)}
+        record = {"name": "m", "tags": {"host": "a"}, "fields": {"x": 1}, "timestamp": 1799999990}
+        return await service.http.post("/ingest?source=telegraf", json=members | {"metrics": [record]})
+
+    assert (await sent(10_000)).status_code == 200
+    answer = await sent(10_001)
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_many")
+    assert answer.json()["limit"] == "at most 10000 members"
+
+
+async def test_a_member_that_comes_twice_is_named(service):
+    body, headers = b'{"metrics": [], "metrics": []}', {"Content-Type": "application/json"}
+    path = "/ingest?source=telegraf"
+    problem = await service.refused("POST", path, 400, "invalid_json", content=body, headers=headers)
+    assert "no name comes twice" in problem["limit"]
