@@ -1,5 +1,6 @@
 """Documents of one kind by name: few, kept in the store, cached by each worker."""
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Generic, TypeVar
 
@@ -12,6 +13,8 @@ from app.streams.open.clock import Clock
 FRESH_SECONDS = 5.0
 """So long after a change another worker may still use the document as it was."""
 NO_PRESETS: Mapping[str, bytes] = {}
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -41,6 +44,7 @@ class Documents(Generic[T]):
         self._store, self._clock, self._most, self._unknown = store, clock, most, unknown
         self._make, self._presets = made, presets
         self._made: dict[str, tuple[bytes, T]] = {}
+        self._unreadable: dict[str, bytes] = {}
         self._bodies: Mapping[str, bytes] = {}
         self._fresh_until = 0.0
         self._n_changes = 0
@@ -52,6 +56,19 @@ class Documents(Generic[T]):
     async def all(self) -> dict[str, T]:
         """Give all documents in order of their names, perhaps as they were FRESH_SECONDS ago."""
         return {name: self._read(name, body) for name, body in sorted((await self._cached()).items())}
+
+    async def readable(self) -> dict[str, T]:
+        """Give all documents as `all` does, but those that cannot be read: the log names each of them once."""
+        found, unreadable = {}, {}
+        for name, body in sorted((await self._cached()).items()):
+            try:
+                found[name] = self._read(name, body)
+            except StoreCorrupt as error:
+                unreadable[name] = body
+                if self._unreadable.get(name) != body:
+                    logger.error("%s", error)
+        self._unreadable = unreadable
+        return found
 
     async def newest(self, name: str) -> T:
         """Give a document as it is now. Raises UnknownDocument."""

@@ -55,7 +55,7 @@ class Delivery(Background):
 
     async def work(self) -> None:
         """Follow the rules, and put what is new into their lanes, if it is this worker's turn."""
-        self._audience.rules = rules = await self._catalog.all()
+        self._audience.rules = rules = await self._catalog.readable()
         if not await self.has_turn():
             await self._stop_lanes(list(self._lanes))
             return
@@ -76,13 +76,21 @@ class Delivery(Background):
 
     async def _follow(self, rules: Mapping[str, Rule]) -> None:
         """Start, restart and stop lanes as the rules say."""
-        gone = [name for name in self._lanes if name not in rules]
+        missing = [name for name in self._lanes if name not in rules]
         await self._stop_lanes([name for name, (lane, _) in self._lanes.items() if lane.rule != rules.get(name)])
-        for name in gone:
-            await self._outbox.clear(name)
+        for name in missing:
+            if not await self._catalog.is_kept(name):  # a rule that cannot be read may be mended
+                await self._outbox.clear(name)
+        self._note_failed()
         for name in rules.keys() - self._lanes.keys():
             lane = self.lane(name, rules[name])
             self._lanes[name] = lane, asyncio.get_running_loop().create_task(lane.run())
+
+    def _note_failed(self) -> None:
+        """Forget lanes that have ended by themselves, which only a fault of ours can make them do."""
+        for name in [name for name, (_, task) in self._lanes.items() if task.done()]:
+            _, task = self._lanes.pop(name)
+            logger.error("rule %s: its notices stopped, and start again", name, exc_info=task.exception())
 
     def lane(self, name: str, rule: Rule) -> Lane:
         """Make the lane of a rule."""
@@ -111,7 +119,7 @@ class Delivery(Background):
         waiting, oldest, now = 0, 0.0, self._clock.now()
         for name in self._lanes:
             waiting += await self._outbox.count(name)
-            for change in await self._outbox.waiting(name, 1):
+            for change in await self._outbox.waiting(name, limit=1):
                 oldest = max(oldest, now - change.marked / 1000)
         self._worker.metrics.notices_waiting.set(waiting)
         self._worker.metrics.notices_oldest.set(oldest)

@@ -9,21 +9,20 @@ from app.streams.log.incidents import Incident
 from app.streams.views.incidents import page_of
 
 
-def kinds_due(rule: Rule, incident: Incident, change: IncidentChange, *, is_told: bool) -> Sequence[Kind]:
-    """Give the notices that a change makes due, in their order; is_told: the rule has told that the incident is open.
+def kinds_due(rule: Rule, incident: Incident, *, is_known: bool) -> Sequence[Kind]:
+    """Give the notices that are due of an incident that concerns a rule, in their order.
 
-    It depends on the incident as it is now: one that opened and ended before anybody looked has both told.
+    is_known: the rule has looked at it before, so its opening is told. Otherwise it depends on the incident as it is
+    now: one that opened and ended before anybody looked has both told.
     """
-    if not (is_told or concerns(rule, incident, change)):
-        return ()
-    kinds: list[Kind] = [] if is_told or "opened" not in rule.tell else ["incident.opened"]
+    kinds: list[Kind] = [] if is_known or "opened" not in rule.tell else ["incident.opened"]
     if incident.ended and "closed" in rule.tell:
         kinds.append("incident.closed")
     return kinds
 
 
 def concerns(rule: Rule, incident: Incident, change: IncidentChange) -> bool:
-    """Tell whether a rule tells of an incident that it has not told yet."""
+    """Tell whether an incident that a rule does not know yet concerns it."""
     is_severe = incident.peak_severity >= rule.least_severity
     is_label = change.position.sub > 0  # labels end incidents, and say what they were: they open none
     return is_severe and not is_label and not is_slept_through(rule, incident)

@@ -2,32 +2,29 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exponential_jitter
-
 from app.metrics import Metrics
-from app.notices.due import kinds_due, told_incident
+from app.notices.attempts import LONGEST_WAIT_SECONDS, Attempts, QuietNow
+from app.notices.due import concerns, kinds_due, told_incident
 from app.notices.notice import Kind, Notice, notice_of
 from app.notices.outbox import Outbox
-from app.notices.posts import RESEND_SECONDS, Post, alerts, post_of
+from app.notices.posts import RESEND_SECONDS, alerts
 from app.notices.rule import Rule
-from app.notices.sender import NotDelivered, Rejected, Sender
+from app.notices.sender import NotDelivered, Sender
 from app.storage import IncidentChange, Store
 from app.streams.errors import StoreError
 from app.streams.log.incidents import Incident, read_incident
 from app.streams.open.clock import Clock
 
-AT_ONCE: Final = 8
-MOST_REJECTIONS: Final = 6
-"""A notice that a receiver rejects so often is dropped."""
-KEPT_SECONDS: Final = 3 * 86_400.0
-"""A notice that could not be delivered for so long is dropped."""
-LONGEST_WAIT_SECONDS: Final = 60.0
+MOST_IN_WORK: Final = 64
+"""So many streams of a rule may wait for their next try; others are told all the while."""
+STORE_SECONDS: Final = 1.0
+STORE_TOLD_SECONDS: Final = 60.0
 MOST_REMEMBERED: Final = 10_000
 ALERTS_AT_ONCE: Final = 100
 
@@ -40,57 +37,98 @@ class Lane:
     def __init__(self, name: str, rule: Rule, store: Store, sender: Sender, clock: Clock, metrics: Metrics, page: str):
         self.name, self.rule = name, rule
         self._store, self._outbox, self._sender, self._clock = store, Outbox(store), sender, clock
-        self._metrics, self._page = metrics, page
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._attempts, self._page = Attempts(name, rule, sender, clock, metrics), page
+        self._in_work: dict[str, asyncio.Task[None]] = {}
+        self._left: set[str] = set()
+        """Streams of which more waits than their tasks know."""
         # the changes of an incident that has ended and is told may still wait: they must not tell it twice
-        self._ended: dict[tuple[str, int], None] = {}
-        self._resend_at = clock.monotonic()
+        self._ended: dict[tuple[str, int, int], None] = {}
+        self._store_told_at = float("-inf")
+        self._look_at = clock.monotonic()
         self.more = asyncio.Event()
         """Set when more has come into the lane."""
 
     async def run(self) -> None:
         """Deliver, until cancelled."""
-        while True:
-            try:
-                await self.deliver()
-                await self.send_again()
-            except StoreError as error:
-                logger.warning("rule %s: the store fails: %s", self.name, error)
-                await self._clock.sleep(1.0)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(RESEND_SECONDS / 4):
-                    await self.more.wait()
-            self.more.clear()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                try:
+                    await self.begin(group)
+                    await self.look_again()
+                except StoreError as error:
+                    self.more.set()
+                    await self._wait_for_store(error)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(RESEND_SECONDS / 4):
+                        await self.more.wait()
+                self.more.clear()
 
-    async def deliver(self) -> None:
-        """Tell all that waits, unless it is quiet; what waits for the morning is told then."""
-        while not self.rule.is_quiet(self._clock.now()) and (page := await self._outbox.waiting(self.name)):
-            by_stream = groupby(sorted(page, key=attrgetter("stream")), attrgetter("stream"))
-            async with asyncio.TaskGroup() as group:
-                for _, changes in by_stream:
-                    group.create_task(self._tell_in_order(list(changes)))
-            await self.send_again()
+    async def begin(self, group: asyncio.TaskGroup) -> None:
+        """Look once at all that waits, and start a task for each stream that has none; what is quiet waits."""
+        after, begun = None, set()
+        self._left.clear()
+        while not self.rule.is_quiet(self._clock.now()) and (page := await self._outbox.waiting(self.name, after)):
+            after = page[-1]
+            for stream, changes in by_stream(page):
+                if stream in begun or stream in self._in_work:
+                    self._left.add(stream)  # what waits behind is told after it
+                else:
+                    await self._have_room()
+                    self._in_work[stream] = group.create_task(self._tell_in_order(stream, changes))
+                begun.add(stream)
+            await self.look_again()
+        if self._left - self._in_work.keys():
+            self.more.set()
 
-    async def _tell_in_order(self, changes: Sequence[IncidentChange]) -> None:
-        async with self._turns:
+    async def _have_room(self) -> None:
+        while len(self._in_work) >= MOST_IN_WORK:
+            tasks = self._in_work.values()
+            await asyncio.wait(tasks, timeout=RESEND_SECONDS / 4, return_when=asyncio.FIRST_COMPLETED)
+            await self.look_again()
+
+    async def _tell_in_order(self, stream: str, changes: Sequence[IncidentChange]) -> None:
+        """Tell what waits of a stream. A fault leaves the rest of it for later, and harms no other stream."""
+        try:
             for change in changes:
                 await self._tell(change)
+        except QuietNow:
+            pass
+        except StoreError as error:
+            self._left.add(stream)
+            await self._wait_for_store(error)
+        except Exception:
+            self._left.add(stream)
+            logger.exception("rule %s: notices wait", self.name, extra={"rule": self.name, "stream": stream})
+            await self._clock.sleep(LONGEST_WAIT_SECONDS)
+        finally:
+            del self._in_work[stream]
+            if stream in self._left:
+                self.more.set()
+
+    async def _wait_for_store(self, error: StoreError) -> None:
+        if self._clock.monotonic() >= self._store_told_at + STORE_TOLD_SECONDS:
+            self._store_told_at = self._clock.monotonic()
+            logger.warning("rule %s: the store fails: %s", self.name, error)
+        await self._clock.sleep(STORE_SECONDS)
 
     async def _tell(self, change: IncidentChange) -> None:
         incident = await self._read(change)
-        if incident is None or (incident.ended and (change.stream, change.seq) in self._ended):
-            await self._outbox.settle(self.name, change, is_told=False)
+        if incident is None or not self.rule.fits(change.stream) or self._is_over(change.stream, incident):
+            await self._outbox.settle(self.name, change, incident, is_open=False)
             return
-        is_told = await self._outbox.is_told(self.name, change)
-        kinds = kinds_due(self.rule, incident, change, is_told=is_told)
-        for kind in kinds:
-            await self._send(self._notice(change.stream, incident, kind), change)
-        if incident.ended and (is_told or kinds):
-            self._remember(change)
-        await self._outbox.settle(self.name, change, is_told=not incident.ended and (is_told or bool(kinds)))
+        is_known = await self._outbox.is_known(self.name, change.stream, incident)
+        is_ours = is_known or concerns(self.rule, incident, change)
+        for kind in kinds_due(self.rule, incident, is_known=is_known) if is_ours else ():
+            await self._attempts.send(self._notice(change.stream, incident, kind), change.marked / 1000)
+        if incident.ended and is_ours:
+            self._remember(change.stream, incident)
+        await self._outbox.settle(self.name, change, incident, is_open=is_ours and not incident.ended)
 
-    def _remember(self, change: IncidentChange) -> None:
-        self._ended[change.stream, change.seq] = None
+    def _is_over(self, stream: str, incident: Incident) -> bool:
+        return bool(incident.ended) and (stream, incident.seq, incident.opened) in self._ended
+
+    def _remember(self, stream: str, incident: Incident) -> None:
+        self._ended[stream, incident.seq, incident.opened] = None
         if len(self._ended) > MOST_REMEMBERED:
             del self._ended[next(iter(self._ended))]
 
@@ -101,74 +139,40 @@ class Lane:
     def _notice(self, stream: str, incident: Incident, kind: Kind) -> Notice:
         return notice_of(self.name, kind, told_incident(stream, incident, self._page))
 
-    async def _send(self, notice: Notice, change: IncidentChange) -> None:
-        """Send a notice until it is delivered, or there is no sense in it any more."""
-        patience = Patience(change.marked / 1000 + KEPT_SECONDS, self._clock)
-        tries = AsyncRetrying(
-            sleep=self._clock.sleep,
-            wait=wait_exponential_jitter(initial=1.0, max=LONGEST_WAIT_SECONDS, jitter=1.0),
-            retry=retry_if_exception_type(NotDelivered),
-            stop=patience.ends,
-            before_sleep=self._note_failure,
-            reraise=True,
-        )
-        try:
-            await tries(self._try, notice)
-        except NotDelivered as error:
-            outcome = "rejected" if isinstance(error, Rejected) else "expired"
-            self._metrics.notices[outcome].inc()
-            about = {"rule": self.name, "stream": notice.data.stream}
-            logger.warning("rule %s: a notice is dropped (%s): %s", self.name, outcome, error, extra=about)
-        else:
-            self._metrics.notices["sent"].inc()
-
-    async def _try(self, notice: Notice) -> None:
-        await self._sender.send(post_of(self.rule, notice, self._clock.now()))
-
-    def _note_failure(self, state: RetryCallState) -> None:
-        self._metrics.notice_failures.inc()
-        if state.attempt_number == 1 and state.outcome is not None:
-            logger.warning(
-                "rule %s: %s does not take notices: %s", self.name, self.rule.host, state.outcome.exception()
-            )
-
-    async def send_again(self) -> None:
-        """Tell an Alertmanager again of the incidents that are open, if it is time: else it takes them for over."""
-        if self.rule.target != "alertmanager" or self._clock.monotonic() < self._resend_at:
+    async def look_again(self) -> None:
+        """Look at the open incidents, if it is time: tell an Alertmanager of them again, or it takes them for over."""
+        if self._clock.monotonic() < self._look_at:
             return
-        self._resend_at = self._clock.monotonic() + RESEND_SECONDS
+        self._look_at = self._clock.monotonic() + RESEND_SECONDS
         after = None
-        while page := await self._outbox.told(self.name, after):
+        while page := await self._outbox.open_ones(self.name, after):
             after = page[-1]
             for begin in range(0, len(page), ALERTS_AT_ONCE):
-                await self._send_open(page[begin : begin + ALERTS_AT_ONCE])
+                await self._look_at_some(page[begin : begin + ALERTS_AT_ONCE])
 
-    async def _send_open(self, told: Sequence[IncidentChange]) -> None:
-        found = [(change, await self._read(change)) for change in told]
-        for change, incident in found:
-            if incident is None:  # its stream is gone, or began anew: the alert ends by itself
-                await self._outbox.settle(self.name, change, is_told=False)
+    async def _look_at_some(self, known: Sequence[IncidentChange]) -> None:
+        found = {change: await self._read(change) for change in known}
+        present = {change: one for change, one in found.items() if one is not None and self._is_about(change, one)}
+        await self._outbox.forget(self.name, found.keys() - present.keys())  # their alerts end by themselves
+        if self.rule.target == "alertmanager":
+            await self._send_again(present)
+
+    def _is_about(self, known: IncidentChange, incident: Incident) -> bool:
+        """Tell whether an incident is the one that was known: its stream may have begun anew, or the rule changed."""
+        return incident.opened == known.marked and self.rule.fits(known.stream)
+
+    async def _send_again(self, present: Mapping[IncidentChange, Incident]) -> None:
         notices = [
             self._notice(change.stream, incident, "incident.opened")
-            for change, incident in found
-            if incident is not None and not incident.ended
+            for change, incident in present.items()
+            if not incident.ended
         ]
-        with suppress(NotDelivered):  # the next round is soon
-            await self._sender.send(self._alerts(notices))
-
-    def _alerts(self, notices: Sequence[Notice]) -> Post:
-        return alerts(self.rule, notices, self._clock.now())
+        if notices:
+            with suppress(NotDelivered):  # the next round is soon
+                await self._sender.send(alerts(self.rule, notices, self._clock.now()))
 
 
-class Patience:
-    """When to give a notice up."""
-
-    def __init__(self, until: float, clock: Clock) -> None:
-        self._until, self._clock = until, clock
-        self._rejections = 0
-
-    def ends(self, state: RetryCallState) -> bool:
-        """Tell whether a failure was the last."""
-        assert state.outcome is not None
-        self._rejections += isinstance(state.outcome.exception(), Rejected)
-        return self._rejections >= MOST_REJECTIONS or self._clock.now() >= self._until
+def by_stream(page: Iterable[IncidentChange]) -> list[tuple[str, list[IncidentChange]]]:
+    """Group changes by their streams, in order."""
+    stream_of = attrgetter("stream")
+    return [(stream, list(changes)) for stream, changes in groupby(sorted(page, key=stream_of), stream_of)]

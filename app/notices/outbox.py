@@ -1,16 +1,17 @@
 """What is still to be told, as marks in the store: so nothing is lost with the process.
 
-Each rule has two lanes. In one wait the changes of incidents that it has to look at; in the other are the incidents
-that it has told open, and not yet closed.
+Each rule has two lanes. In one wait the changes of incidents that it has to look at; in the other are the open
+incidents that concern it: their opening is told, if the rule tells it, and their end is not.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from app.storage import NEW, IncidentChange, Mark, Position, Store
+from app.streams.log.incidents import Incident
 
 PAGE: Final = 200
-JUST_BEFORE, TOLD = Position(0, 0), Position(1, 0)
+JUST_BEFORE, KNOWN = Position(0, 0), Position(1, 0)
 
 
 class Outbox:
@@ -28,26 +29,33 @@ class Outbox:
         come = [Mark(waiting(rule), change) for change, rules in told.items() for rule in rules]
         await self._store.move_changes([Mark(NEW, change) for change in told], come)
 
-    async def waiting(self, rule: str, limit: int = PAGE) -> list[IncidentChange]:
+    async def waiting(self, rule: str, after: IncidentChange | None = None, limit: int = PAGE) -> list[IncidentChange]:
         """Give the oldest changes that wait for a rule."""
-        return await self._store.changed_incidents(limit, waiting(rule))
+        return await self._store.changed_incidents(limit, waiting(rule), after)
 
     async def count(self, rule: str) -> int:
         """Count the changes that wait for a rule."""
         return await self._store.count_changes(waiting(rule))
 
-    async def is_told(self, rule: str, change: IncidentChange) -> bool:
-        """Tell whether a rule has told that an incident is open."""
-        found = await self._store.changed_incidents(1, opened(rule), mark_of(change, JUST_BEFORE))
-        return found == [mark_of(change, TOLD)]
+    async def is_known(self, rule: str, stream: str, incident: Incident) -> bool:
+        """Tell whether an incident is one of the open ones that concern a rule."""
+        known = mark_of(stream, incident)
+        before = known._replace(position=JUST_BEFORE)
+        return await self._store.changed_incidents(1, opened(rule), before) == [known]
 
-    async def settle(self, rule: str, change: IncidentChange, *, is_told: bool) -> None:
-        """Be done with a change, and note whether the rule has told that its incident is open."""
-        told, seen = Mark(opened(rule), mark_of(change, TOLD)), Mark(waiting(rule), change)
-        await (self._store.move_changes([seen], [told]) if is_told else self._store.move_changes([seen, told]))
+    async def settle(self, rule: str, change: IncidentChange, incident: Incident | None, *, is_open: bool) -> None:
+        """Be done with a change, and note whether its incident concerns the rule and is open."""
+        seen = Mark(waiting(rule), change)
+        known = [] if incident is None else [Mark(opened(rule), mark_of(change.stream, incident))]
+        await (self._store.move_changes([seen], known) if is_open else self._store.move_changes([seen, *known]))
 
-    async def told(self, rule: str, after: IncidentChange | None) -> list[IncidentChange]:
-        """Give incidents that a rule has told open."""
+    async def forget(self, rule: str, known: Iterable[IncidentChange]) -> None:
+        """Forget open incidents."""
+        if gone := marks(opened(rule), known):
+            await self._store.move_changes(gone)
+
+    async def open_ones(self, rule: str, after: IncidentChange | None) -> list[IncidentChange]:
+        """Give open incidents that concern a rule."""
         return await self._store.changed_incidents(PAGE, opened(rule), after)
 
     async def clear(self, rule: str) -> None:
@@ -62,9 +70,9 @@ def marks(lane: str, changes: Iterable[IncidentChange]) -> Sequence[Mark]:
     return [Mark(lane, change) for change in changes]
 
 
-def mark_of(change: IncidentChange, position: Position) -> IncidentChange:
-    """Give what stands for the incident of a change."""
-    return IncidentChange(0, change.stream, change.seq, position)
+def mark_of(stream: str, incident: Incident) -> IncidentChange:
+    """Give what stands for an incident, and for no later one of its stream that has the same seq."""
+    return IncidentChange(incident.opened, stream, incident.seq, KNOWN)
 
 
 def waiting(rule: str) -> str:
@@ -73,5 +81,5 @@ def waiting(rule: str) -> str:
 
 
 def opened(rule: str) -> str:
-    """Name the lane of the incidents that a rule has told open."""
+    """Name the lane of the open incidents that concern a rule."""
     return f"opened:{rule}"

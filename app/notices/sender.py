@@ -30,12 +30,23 @@ class Sender:
     """Sends requests, each over a connection of its own: it leads to the address that was checked, and nowhere else."""
 
     def __init__(self, *, allow_private: bool, verify: ssl.SSLContext | bool = True) -> None:
-        self._allow_private = allow_private
+        self._allow_private, self._verify = allow_private, verify
+        self._made: httpx2.AsyncClient | None = None
+        self._making = asyncio.Lock()
+
+    async def _client(self) -> httpx2.AsyncClient:
+        """Make the client when it is first needed, in a thread: to read the certificates takes a tenth of a second."""
+        async with self._making:
+            if self._made is None:
+                self._made = await asyncio.to_thread(self._make)
+        return self._made
+
+    def _make(self) -> httpx2.AsyncClient:
         # no proxy of the environment, no redirect: either could lead to another address
-        self._client = httpx2.AsyncClient(
+        return httpx2.AsyncClient(
             trust_env=False,
             follow_redirects=False,
-            verify=verify,
+            verify=self._verify,
             timeout=TRY_SECONDS,
             limits=httpx2.Limits(max_connections=100, max_keepalive_connections=0),
         )
@@ -72,11 +83,13 @@ class Sender:
         headers = {**post.headers, "Host": url.netloc.decode("ascii"), "User-Agent": "itan"}
         at_address = url.copy_with(host=address)
         named = {"sni_hostname": url.raw_host.decode("ascii")}
-        request = self._client.build_request("POST", at_address, content=post.body, headers=headers, extensions=named)
-        answer = await self._client.send(request, stream=True)
+        client = await self._client()
+        request = client.build_request("POST", at_address, content=post.body, headers=headers, extensions=named)
+        answer = await client.send(request, stream=True)
         await answer.aclose()  # its body says nothing that is needed, and may be long
         return answer.status_code
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        if self._made is not None:
+            await self._made.aclose()

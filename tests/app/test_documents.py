@@ -103,3 +103,13 @@ async def test_one_that_cannot_be_read_harms_no_other(documents, store):
             await read("broken")
     await documents.put("broken", b"[4]")
     assert await documents.find("broken") == [4]
+
+
+async def test_readable_ones_are_found_without_the_others_which_the_log_names_once(documents, store, clock, caplog):
+    await store.put_document(KIND, "bad", b"[")
+    for _ in range(2):
+        assert await documents.readable() == {"preset": [0]}
+        clock.advance(FRESH_SECONDS)
+    assert caplog.text.count("source 'bad' cannot be read") == 1
+    await store.put_document(KIND, "bad", b"[1]")
+    assert await documents.readable() == {"bad": [1], "preset": [0]}

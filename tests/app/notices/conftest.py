@@ -1,5 +1,6 @@
 """Incidents in a store, and those who deliver notices of them."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from app.notices.audience import Audience
 from app.notices.catalog import rules_in
 from app.notices.delivery import Delivery
 from app.notices.lane import Lane
+from app.notices.outbox import waiting
 from app.notices.rule import Rule
 from app.notices.sender import Sender
 from app.settings import Settings
@@ -48,6 +50,7 @@ class Streams:
     def __init__(self, store: Any, clock: Clock) -> None:
         self.store, self.clock = store, clock
         self.heads: dict[str, Position] = {}
+        self.opened: dict[tuple[str, int], int] = {}
 
     async def change(self, stream: str, seq: int, *, is_label: bool = False, **what: Any) -> Position:
         """Let an event change the incident of a seq."""
@@ -57,7 +60,12 @@ class Streams:
         head = self.heads[stream]
         after = Position(head.seq, head.sub + 1) if is_label else Position(max(head.seq + 1, seq), 0)
         now = self.clock.now()
-        fields = {"seq": seq, "opened": round(now * 1000), "begin": 1_790_000_000.0 + seq, "peak_seq": seq}
+        fields = {
+            "seq": seq,
+            "opened": self.opened.setdefault((stream, seq), round(now * 1000)),
+            "begin": 1_790_000_000.0 + seq,
+            "peak_seq": seq,
+        }
         fields |= {"peak_time": fields["begin"], "peak_score": 9.0, "peak_severity": 3.0, "last_seq": seq}
         fields |= {"last_time": fields["begin"], "n_flagged": 1, "position": after}
         fields |= {"ended_at": now} if what.get("ended") else {}
@@ -96,7 +104,12 @@ class Office:
         self.delivery._audience.rules = rules
         await self.delivery.route()
         for name, rule in rules.items():
-            await self.lane(name, rule).deliver()
+            lane = self.lane(name, rule)
+            for _ in range(1000):
+                if not await self.store.count_changes(waiting(name)) or rule.is_quiet(self.clock.now()):
+                    break
+                async with asyncio.TaskGroup() as group:
+                    await lane.begin(group)
 
     def lane(self, name: str, rule: Rule) -> Lane:
         return self.delivery.lane(name, rule)

@@ -49,7 +49,7 @@ async def test_a_real_alertmanager_is_told_of_incidents(alertmanager, office, st
     clock.ahead += 61
     again = Office(store, clock)  # after a restart
     for name, rule in (await again.rules.all()).items():
-        await again.lane(name, rule).send_again()
+        await again.lane(name, rule).look_again()
     (found,) = httpx2.get(f"{alertmanager}/api/v2/alerts?filter=stream=web-1").json()
     assert found["endsAt"] > first_end
 

@@ -5,8 +5,9 @@ import random
 
 import pytest
 
+from app.notices.lane import Lane
 from app.notices.outbox import opened, waiting
-from app.storage import open_store
+from app.storage import DocumentKind, open_store
 from app.storage.memory import MemoryStore
 from tests.app.harness import until
 from tests.app.notices.conftest import FastClock, Office, Streams
@@ -223,3 +224,40 @@ def test_the_lease_on_delivering_is_no_stream():
     with pytest.raises(InvalidStreamId):
         checked_stream_id(LEASE)
     assert MemoryStore().is_exclusive is False
+
+
+async def test_a_lane_that_ended_by_a_fault_starts_again_and_the_log_says_so(
+    office, store, streams, monkeypatch, caplog
+):
+    async def fail(*_):
+        raise ValueError("a fault of ours")
+
+    async with receiving() as receiver:
+        await office.put("on-call", url=receiver.url)
+        with monkeypatch.context() as patched:
+            patched.setattr(Lane, "begin", fail)
+            await office.delivery.work()
+            await until(lambda: office.delivery._lanes["on-call"][1].done())
+        await streams.open("s", 1)
+        await office.delivery.work()
+        await receiver.wait_for(1)
+    assert "rule on-call: its notices stopped, and start again" in caplog.text
+
+
+async def test_a_rule_that_cannot_be_read_stops_no_other_and_keeps_what_waits(office, store, streams, caplog):
+    async with receiving() as receiver, receiving(status=503) as broken:
+        await office.put("good", url=receiver.url)
+        await office.put("bad", url=broken.url)
+        await streams.open("s", 1)
+        office.clock.sleep = lambda seconds: asyncio.sleep(3600)
+        await office.delivery.work()
+        await broken.wait_for(1)
+        await store.put_document(DocumentKind.RULE, "bad", b"{")
+        for _ in range(2):
+            office.clock.ahead += 6
+            await office.delivery.work()
+        await streams.open("t", 1)
+        await office.delivery.work()
+        await receiver.wait_for(2)
+        assert await store.count_changes(waiting("bad")) == 1
+    assert caplog.text.count("rule 'bad' cannot be read") == 1

@@ -1,6 +1,7 @@
 """A real service, killed just after it has answered: its notice comes all the same; and notices from samples on."""
 
 import signal
+import time
 
 import httpx2
 
@@ -37,6 +38,7 @@ def said(one):
 
 async def test_samples_become_notices_with_features_and_severity():
     async with receiving() as receiver, Service(notices_allow_private=True) as service:
+        service.clock.wall = time.time()  # the store marks changes with the real time
         delivery = service.app.state.delivery
         await service.accepted("PUT", "/rules/on-call", json={"target": "chat", "url": receiver.url})
         rule = {"target": "webhook", "url": receiver.url, "secret": SECRET, "least_severity": 2}

@@ -1,13 +1,19 @@
 """What a rule tells: once for each incident that opens and ends, in order, whatever the receiver does."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 
-from app.notices import lane as module
+from app.notices import attempts as module
+from app.notices import lane as lane_module
 from app.notices.outbox import opened, waiting
 from app.notices.posts import ALERT_SECONDS
 from app.notices.rule import QuietHours
+from app.notices.sender import NotDelivered
+from app.storage import StoreUnavailable
+from tests.app.harness import until
 from tests.app.notices.conftest import Office
 from tests.app.notices.receiver import receiving
 
@@ -192,17 +198,187 @@ async def test_an_open_alert_is_told_again_in_time_and_a_closed_one_no_more(offi
             await streams.open(stream, 1)
         await office.round()
         lane = office.lane("alerts", rule)
-        await lane.send_again()
-        await lane.send_again()
+        await lane.look_again()
+        await lane.look_again()
         counts = [len(one.json) for one in receiver.received]
-        assert counts == [1, 1, 2, 2]
+        assert counts == [1, 1, 2]
         for _ in range(3):
             clock.ahead += ALERT_SECONDS / 4 + 1
-            await lane.send_again()
+            await lane.look_again()
             (newest, _) = receiver.received[-1].json
             assert datetime.fromisoformat(newest["endsAt"]).timestamp() > clock.now() + ALERT_SECONDS / 2
         await streams.close("a", 1)
         await office.round()
         clock.ahead += ALERT_SECONDS
-        await lane.send_again()
+        await lane.look_again()
         assert [alert["labels"]["stream"] for alert in receiver.received[-1].json] == ["b"]
+
+
+async def test_a_rule_that_tells_ends_only_hears_of_a_dismissal_by_label(office, streams, store):
+    async with receiving() as receiver:
+        await office.put("on-call", url=receiver.url, tell=("closed",))
+        await streams.open("s", 1)
+        await office.round()
+        await streams.change("s", 1, is_label=True, ended="dismissed", n_normal=1)
+        await office.round()
+    assert told(receiver) == [("s", 1, "closed")]
+    assert receiver.received[0].json["data"]["state"] == "dismissed"
+    assert await is_done(store)
+
+
+async def test_a_narrowed_rule_lets_go_of_what_it_told_before(office, streams, store, clock):
+    async with receiving() as receiver:
+        await office.put("alerts", url=receiver.url, target="alertmanager", secret="")
+        await streams.open("web", 1)
+        await streams.open("db-1", 1)
+        await office.round()
+        rule = await office.put("alerts", url=receiver.url, target="alertmanager", secret="", streams="db-*")
+        clock.ahead += 10
+        await office.lane("alerts", rule).look_again()
+        assert [alert["labels"]["stream"] for alert in receiver.received[-1].json] == ["db-1"]
+        assert await store.count_changes(opened("alerts")) == 1
+
+
+async def test_a_narrowed_rule_tells_nothing_that_waited_for_it(office, streams, store):
+    async with receiving() as receiver:
+        await office.put("on-call", url=receiver.url)
+        await streams.open("web", 1)
+        office.delivery._audience.rules = await office.rules.all()
+        await office.delivery.route()
+        await office.put("on-call", url=receiver.url, streams="db-*")
+        await office.round()
+    assert not receiver.received
+    assert await is_done(store)
+
+
+async def test_tries_stop_where_quiet_hours_begin_and_go_on_after_them(office, streams, clock):
+    now = datetime.fromtimestamp(clock.now(), UTC)
+    begin, end = ((now + timedelta(minutes=after)).strftime("%H:%M") for after in (10, 360))
+    async with receiving(answers=[503] * 99) as receiver:
+        rule = await office.put("on-call", url=receiver.url, quiet_hours=QuietHours(begin, end))
+        await streams.open("s", 1)
+        await office.round()
+        assert rule.is_quiet(clock.now())
+        tries = len(receiver.received)
+        assert 5 < tries < 20
+        receiver.answers.clear()
+        clock.ahead += 6 * 3600
+        await office.round()
+    assert len(set(receiver.ids)) == 1
+    assert len(receiver.received) == tries + 1
+
+
+async def test_what_is_too_old_is_dropped_without_a_try(office, streams, store, clock):
+    async with receiving() as receiver:
+        await office.put("on-call", url=receiver.url)
+        await streams.open("s", 1)
+        await streams.close("s", 1)
+        clock.ahead += module.KEPT_SECONDS
+        await office.round()
+    assert not receiver.received
+    assert office.metric('itan_notices_total{outcome="expired"}') == 2
+    assert await is_done(store)
+
+
+class Selective:
+    """Sends nothing: takes all streams but one, which it calls a fault of its own."""
+
+    def __init__(self, bad):
+        self.bad, self.tries, self.took = bad, 0, []
+
+    async def send(self, post):
+        stream = msgspec.json.decode(post.body)["data"]["stream"]
+        if stream == self.bad:
+            self.tries += 1
+            raise NotDelivered("the receiver answered 500", 500)
+        self.took.append(stream)
+
+    async def close(self):
+        pass
+
+
+async def test_a_notice_that_is_never_taken_holds_up_its_stream_alone(store, streams, clock):
+    office = Office(store, clock, sender=Selective("bad"))
+    clock.sleep = lambda seconds: asyncio.sleep(0.001)
+    await office.put("on-call", url="http://127.0.0.1:9/")
+    await streams.open("bad", 1)
+    await office.delivery.work()
+    await until(lambda: office.sender.tries > 2)
+    for n in range(300):
+        await streams.open(f"s{n}", 1)
+    await office.delivery.work()
+    await until(lambda: len(office.sender.took) == 300)
+    assert await store.count_changes(waiting("on-call")) == 1
+    await streams.close("bad", 1)
+    await office.delivery.work()
+    office.sender.bad = None
+    await until(lambda: len(office.sender.took) == 302)
+    assert office.sender.took[-2:] == ["bad", "bad"]
+    await office.close()
+
+
+async def test_streams_that_fail_are_bounded_and_the_rest_waits(store, streams, clock, monkeypatch):
+    monkeypatch.setattr(lane_module, "MOST_IN_WORK", 3)
+    office = Office(store, clock, sender=Selective("bad"))
+    clock.sleep = lambda seconds: asyncio.sleep(0.001)
+    await office.put("on-call", url="http://127.0.0.1:9/")
+    for n in range(10):
+        await streams.open(f"s{n}", 1)
+    most = 0
+    send = office.sender.send
+
+    async def count(post):
+        nonlocal most
+        most = max(most, len(office.delivery._lanes["on-call"][0]._in_work))
+        await send(post)
+
+    office.sender.send = count
+    await office.delivery.work()
+    await until(lambda: len(office.sender.took) == 10)
+    assert most == 3
+    await office.close()
+
+
+async def test_a_store_that_fails_for_a_while_ends_no_lane(office, streams, store, clock, monkeypatch):
+    clock.sleep = lambda seconds: asyncio.sleep(0.01)
+    failing = []
+
+    async def fail(*_, **__):
+        failing.append(1)
+        raise StoreUnavailable("down")
+
+    async with receiving() as receiver:
+        await office.put("on-call", url=receiver.url)
+        await streams.open("s", 1)
+        await office.delivery.work()
+        _, task = office.delivery._lanes["on-call"]
+        for verb in ("find_incidents", "changed_incidents", "move_changes"):
+            with monkeypatch.context() as patched:
+                patched.setattr(store, verb, fail)
+                office.delivery._lanes["on-call"][0].more.set()
+                await until(lambda: len(failing) > 1)
+            failing.clear()
+        await receiver.wait_for(1)
+        assert not task.done()
+
+
+async def test_an_unexpected_fault_holds_up_its_stream_alone(office, streams, store, clock, monkeypatch, caplog):
+    real = store.find_incidents
+
+    async def fail(stream, seqs):
+        if stream == "bad":
+            raise ValueError("an unreadable row")
+        return await real(stream, seqs)
+
+    async with receiving() as receiver:
+        rule = await office.put("on-call", url=receiver.url)
+        for stream in ("bad", "good"):
+            await streams.open(stream, 1)
+        office.delivery._audience.rules = await office.rules.all()
+        await office.delivery.route()
+        monkeypatch.setattr(store, "find_incidents", fail)
+        async with asyncio.TaskGroup() as group:
+            await office.lane("on-call", rule).begin(group)
+        assert told(receiver) == [("good", 1, "opened")]
+        assert await store.count_changes(waiting("on-call")) == 1
+    assert "an unreadable row" in caplog.text

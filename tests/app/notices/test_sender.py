@@ -102,3 +102,19 @@ async def test_a_receiver_that_does_not_answer_is_given_up(sender, monkeypatch):
         with pytest.raises(NotDelivered, match="TimeoutError"):
             await sender.send(Post(f"http://127.0.0.1:{port}/", b""))
         await ended.wait()
+
+
+async def test_certificates_are_read_when_something_is_sent_and_once(monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        module.httpx2,
+        "AsyncClient",
+        lambda client=module.httpx2.AsyncClient, **given: made.append(1) or client(**given),
+    )
+    idle, busy = Sender(allow_private=True), Sender(allow_private=True)
+    await idle.close()
+    assert not made
+    async with receiving() as receiver:
+        await asyncio.gather(*(busy.send(Post(receiver.url, b"")) for _ in range(5)))
+    assert made == [1]
+    await busy.close()
