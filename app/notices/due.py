@@ -6,7 +6,7 @@ from app.notices.notice import Kind, MainFeature, Told, rfc3339
 from app.notices.rule import Rule
 from app.storage import IncidentChange
 from app.streams.log.incidents import Incident
-from app.streams.views.incidents import page_of
+from app.streams.views.incidents import id_of, page_of
 
 
 def kinds_due(rule: Rule, incident: Incident, *, is_known: bool) -> Sequence[Kind]:
@@ -38,7 +38,8 @@ def told_incident(stream: str, incident: Incident, page: str) -> Told:
     """Give an incident as a notice tells it; page is where people reach the live page."""
     return Told(
         stream=stream,
-        incident=incident.seq,
+        incident=id_of(stream, incident.seq, incident.opened),
+        seq=incident.seq,
         state=incident.state,
         began_at=rfc3339(incident.begin),
         peak_at=rfc3339(incident.peak_time),

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from app.streams.views.incidents import id_of
+
 Kind = Literal["incident.opened", "incident.closed", "test"]
 # the years that RFC 3339 has
 EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0
@@ -25,7 +27,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     """An incident as a notice tells it; times are RFC 3339."""
 
     stream: str
-    incident: Annotated[int, Meta(description="seq of the sample that opened it")]
+    incident: Annotated[str, Meta(description="its id, as /incidents gives it")]
+    seq: Annotated[int, Meta(description="of the sample that opened it")]
     state: str
     began_at: str
     peak_at: str | None = None
@@ -49,25 +52,23 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         return self.type == "incident.opened"
 
 
-def notice_id(rule: str, kind: Kind, incident: Told) -> str:
-    """Give the id of a notice: the same for ever, whoever sends it and however often.
-
-    The beginning is part of it: a stream that was deleted and made again may count its samples as before.
-    """
-    parts = (rule, kind, incident.stream, str(incident.incident), incident.began_at)
+def notice_id(rule: str, kind: Kind, incident: str) -> str:
+    """Give the id of a notice of an incident: the same for ever, whoever sends it and however often."""
+    parts = (rule, kind, incident)
     return f"msg_{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:32]}"
 
 
 def notice_of(rule: str, kind: Kind, incident: Told) -> Notice:
     """Make the notice of a rule about an incident."""
     happened = incident.began_at if kind == "incident.opened" else incident.ended_at or incident.began_at
-    return Notice(id=notice_id(rule, kind, incident), type=kind, timestamp=happened, data=incident)
+    return Notice(id=notice_id(rule, kind, incident.incident), type=kind, timestamp=happened, data=incident)
 
 
 def trial_notice(rule: str, streams: str, now: float) -> Notice:
     """Make a notice that says that it is none."""
     stream = streams.rstrip("*") or "test"
-    about = Told(stream=stream, incident=1, state="test", began_at=rfc3339(now), ended_at=rfc3339(now), severity=0)
+    incident, at = id_of(stream, 1, max(round(now * 1000), 0)), rfc3339(now)
+    about = Told(stream=stream, incident=incident, seq=1, state="test", began_at=at, ended_at=at, severity=0)
     return notice_of(rule, "test", about)
 
 
@@ -88,7 +89,7 @@ def summary(notice: Notice) -> str:
         return f"A test of the notices of {about.stream}"
     verb = "opened" if notice.is_open else f"ended ({about.state})"
     how_rare = "" if about.severity is None else f", severity {about.severity:.1f}"
-    return f"Incident {about.incident} of {about.stream} {verb}{how_rare}"
+    return f"Incident {about.seq} of {about.stream} {verb}{how_rare}"
 
 
 def described(feature: MainFeature) -> str:

@@ -92,7 +92,7 @@ def annotations(notice: Notice) -> dict[str, str]:
         "summary": summary(notice),
         "description": "; ".join(map(described, about.features)),
         "features": ", ".join(feature.name for feature in about.features),
-        "incident": str(about.incident),
+        "incident": about.incident,
         "peak": about.peak_at or "",
         "severity": "" if about.severity is None else f"{about.severity:.2f}",
         "url": about.url or "",

@@ -33,7 +33,7 @@ async def test_a_notice_survives_a_kill_right_after_the_answer(database):
 
 
 def said(one):
-    return one.json["data"]["incident"], one.json["type"]
+    return one.json["data"]["seq"], one.json["type"]
 
 
 async def test_samples_become_notices_with_features_and_severity():
@@ -51,7 +51,7 @@ async def test_samples_become_notices_with_features_and_severity():
         def found(text):
             return [one.json for one in receiver.received if text in one.body.decode()]
 
-        begun = f'"incident":{opened},'
+        begun = f'"seq":{opened},'
         while not (found(begun) and found(f"Incident {opened} of s opened, severity")):
             await receiver.wait_for(len(receiver.received) + 1)
     (hook,) = found(begun)

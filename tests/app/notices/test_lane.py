@@ -13,15 +13,14 @@ from app.notices.posts import ALERT_SECONDS
 from app.notices.rule import QuietHours
 from app.notices.sender import NotDelivered
 from app.storage import StoreUnavailable
+from app.streams.views.incidents import read_id
 from tests.app.harness import until
-from tests.app.notices.conftest import Office
+from tests.app.notices.conftest import Office, Streams
 from tests.app.notices.receiver import receiving
 
 
 def told(receiver):
-    return [
-        (one.json["data"]["stream"], one.json["data"]["incident"], one.json["type"][9:]) for one in receiver.received
-    ]
+    return [(one.json["data"]["stream"], one.json["data"]["seq"], one.json["type"][9:]) for one in receiver.received]
 
 
 async def is_done(store, rule="on-call"):
@@ -142,7 +141,7 @@ async def test_a_receiver_that_is_down_for_an_hour_gets_all_in_order(office, str
         assert clock.now() - began > 3600
     failed, delivered = receiver.ids[:90], receiver.ids[90:]
     assert set(failed) == {delivered[0]}
-    order = [(one.json["data"]["incident"], one.json["type"]) for one in receiver.received[90:]]
+    order = [(one.json["data"]["seq"], one.json["type"]) for one in receiver.received[90:]]
     assert order == [(seq, f"incident.{kind}") for seq in range(1, 40, 2) for kind in ("opened", "closed")]
     assert len(set(delivered)) == 40
     assert office.metric("itan_notice_failures_total") == 90
@@ -382,3 +381,36 @@ async def test_an_unexpected_fault_holds_up_its_stream_alone(office, streams, st
         assert told(receiver) == [("good", 1, "opened")]
         assert await store.count_changes(waiting("on-call")) == 1
     assert "an unreadable row" in caplog.text
+
+
+async def test_an_incident_of_a_stream_made_again_is_another_whatever_its_samples_say(office, store, clock):
+    async with receiving() as receiver:
+        rule = await office.put("on-call", url=receiver.url)
+        lane = office.lane("on-call", rule)  # the same through both lives of the stream
+        office.lane = lambda name, rule: lane
+        for _ in range(2):
+            streams = Streams(store, clock)
+            await streams.open("s", 1)
+            await office.round()
+            await streams.close("s", 1)
+            await office.round()
+            await streams.open("s", 5)
+            await office.round()
+            await store.delete("s")
+            clock.ahead += 1
+    data = [one.json["data"] for one in receiver.received]
+    assert told(receiver) == 2 * [("s", 1, "opened"), ("s", 1, "closed"), ("s", 5, "opened")]
+    assert [one["began_at"] for one in data[:3]] == [one["began_at"] for one in data[3:]]
+    assert len(set(receiver.ids)) == 6
+    assert read_id(data[0]["incident"]) != read_id(data[3]["incident"])
+
+
+async def test_an_open_incident_whose_stream_is_gone_is_forgotten(office, streams, store, clock):
+    async with receiving() as receiver:
+        rule = await office.put("on-call", url=receiver.url)
+        await streams.open("s", 1)
+        await office.round()
+        assert await store.count_changes(opened("on-call")) == 1
+        await store.delete("s")
+        await office.lane("on-call", rule).look_again()
+    assert await is_done(store)

@@ -18,7 +18,8 @@ ALERTS = Rule(target="alertmanager", url="http://a.host/prefix/", secret="token"
 NOW = 1_800_000_600.0
 INCIDENT = Told(
     stream="web-1",
-    incident=31,
+    incident="web-1~31~1800000000123",
+    seq=31,
     state="open",
     began_at="2027-01-15T08:00:00.000Z",
     severity=4.25,
@@ -43,7 +44,8 @@ def test_a_webhook_is_signed_as_standard_webhooks_are():
     signature = base64.b64encode(hmac.new(KEY, signed, hashlib.sha256).digest()).decode()
     assert post.headers["webhook-signature"] == f"v1,{signature}"
     said = msgspec.json.decode(post.body)
-    assert (said["type"], said["timestamp"], said["data"]["incident"]) == ("incident.opened", INCIDENT.began_at, 31)
+    assert (said["type"], said["timestamp"], said["data"]["seq"]) == ("incident.opened", INCIDENT.began_at, 31)
+    assert said["data"]["incident"] == "web-1~31~1800000000123"
     assert said["data"]["features"][0] == {"name": "cpu", "seen": 97.25, "expected": 12.0, "nats": 8.0}
 
 
@@ -59,17 +61,14 @@ def test_a_later_try_has_the_same_id_and_body():
 
 
 def test_an_id_stands_for_one_rule_one_incident_and_one_event_of_it():
-    others = [
-        notice_id("other", "incident.opened", INCIDENT),
-        notice_id("on-call", "incident.closed", INCIDENT),
-        notice_id("on-call", "incident.opened", msgspec.structs.replace(INCIDENT, incident=32)),
-        notice_id("on-call", "incident.opened", msgspec.structs.replace(INCIDENT, stream="web-2")),
-        notice_id("on-call", "incident.opened", msgspec.structs.replace(INCIDENT, began_at="2027-02-15T08:00:00Z")),
-        OPENED.id,
+    ids = [notice_id("on-call", "incident.opened", "web-1~32~1800000000123")]
+    ids += [
+        notice_id(rule, kind, INCIDENT.incident) for rule in ("on-call", "b") for kind in ("incident.opened", "test")
     ]
-    assert len(set(others)) == 6
+    assert len(set(ids)) == 5
     # more is known of the incident by now: the same notice all the same
-    assert notice_id("on-call", "incident.opened", msgspec.structs.replace(INCIDENT, severity=9.0)) == OPENED.id
+    more = msgspec.structs.replace(INCIDENT, severity=9.0)
+    assert notice_of("on-call", "incident.opened", more).id == OPENED.id == ids[1]
 
 
 def test_a_chat_gets_a_text():
