@@ -46,7 +46,6 @@ LIMIT_SETTING: Final = "ITAN_MAX_BATCH_SAMPLES"
 EXCERPT_BYTES: Final = 80
 MESSAGE_BYTES: Final = 500
 """A message takes as long to read as so much text."""
-SPLIT_AT_ONCE: Final = 250
 REFUSED_AT_ONCE: Final = 100
 """To say what is wrong with a record takes as long as to read thirty."""
 
@@ -91,10 +90,15 @@ async def in_turns(given: Sequence[T]) -> AsyncIterator[tuple[int, T]]:
     size = 0
     for place, one in enumerate(given):
         yield place, one
-        size += len(one) if isinstance(one, bytes) else MESSAGE_BYTES
+        size += size_of(one)
         if size >= PIECE_BYTES:
             size = 0
             await asyncio.sleep(0)
+
+
+def size_of(part: Any) -> int:
+    """Give how many bytes of text take as long to read."""
+    return len(part) if isinstance(part, bytes) else MESSAGE_BYTES
 
 
 def split_lines(body: bytes, limit: int) -> list[bytes]:
@@ -106,14 +110,16 @@ def split_lines(body: bytes, limit: int) -> list[bytes]:
 
 async def within_limit(parts: Iterable[T | None], limit: int) -> list[T]:
     """Give the records; a part without one, given as None, counts like one. Raises TooMany."""
-    found = list[T]()
+    found, size = list[T](), 0
     for number, part in enumerate(parts, start=1):
         if part is not None:
             found.append(part)
         if number > limit:
             what = "records" if number == len(found) else EMPTY_TOO
             raise TooMany("records", f"more than {limit} {what}", f"at most {limit} {what} ({LIMIT_SETTING})")
-        if number % SPLIT_AT_ONCE == 0:
+        size += size_of(part)
+        if size >= PIECE_BYTES:
+            size = 0
             await asyncio.sleep(0)
     return found
 

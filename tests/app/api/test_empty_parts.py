@@ -7,6 +7,8 @@ import json
 import cramjam
 import pytest
 
+from app.api.bodies.records import within_limit
+
 INFLUX = ("/ingest?source=influx", {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress)
 WRITE = (
     "/ingest?source=prometheus",
@@ -69,6 +71,22 @@ async def test_others_have_their_turn_between_empty_parts(service, kind):
     task.cancel()
     assert answer.status_code in (200, 204, 422)
     assert turns >= few + 30
+
+
+async def test_others_have_their_turn_between_long_lines():
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    lines = [b"x" * 65_536] * 20
+    assert await within_limit(iter(lines), 20) == lines
+    task.cancel()
+    assert turns >= 20
 
 
 async def test_members_around_the_records_are_bounded(service):
