@@ -39,6 +39,7 @@ MARKERS = {
     "app/api/test_fuzzed.py": ["slow"],
     "app/notices/test_alertmanager.py": ["servers"],
     "app/notices/test_kill.py": ["servers", "crash"],
+    "app/notices/test_redis.py": ["servers"],
     "app/streams/changes/test_import_mutants.py": ["slow"],
     "app/streams/test_any_order.py": ["slow"],
     "app/test_cli_ingest.py": ["servers"],

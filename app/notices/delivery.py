@@ -22,6 +22,8 @@ PAUSE_SECONDS: Final = 1.0
 ROUNDS_PER_MEASURE: Final = 5
 LEASE: Final = "!notices"
 """No stream can be called so."""
+MOST_WAITING: Final = 100_000
+"""So many changes may wait for a rule."""
 EVENT_SECONDS: Final = 60.0
 """Redis may keep a mark a little before its event; after so long the event does not come any more."""
 
@@ -115,14 +117,23 @@ class Delivery(Background):
         return self._clock.now() - change.marked / 1000 > EVENT_SECONDS
 
     async def measure(self) -> None:
-        """Note how much waits, and for how long."""
+        """Note how much waits, and for how long; drop what is too much."""
         waiting, oldest, now = 0, 0.0, self._clock.now()
         for name in self._lanes:
-            waiting += await self._outbox.count(name)
+            waiting += await self._bounded(name)
             for change in await self._outbox.waiting(name, limit=1):
                 oldest = max(oldest, now - change.marked / 1000)
         self._worker.metrics.notices_waiting.set(waiting)
         self._worker.metrics.notices_oldest.set(oldest)
+
+    async def _bounded(self, rule: str) -> int:
+        """Count what waits for a rule, and drop the oldest of it beyond MOST_WAITING."""
+        count = await self._outbox.count(rule)
+        if (excess := count - MOST_WAITING) > 0:
+            await self._outbox.drop_oldest(rule, excess)
+            self._worker.metrics.notices["expired"].inc(excess)
+            logger.warning("rule %s: %d changes are dropped: more than %d wait", rule, excess, MOST_WAITING)
+        return min(count, MOST_WAITING)
 
     async def _stop_lanes(self, names: Iterable[str]) -> None:
         tasks = [self._lanes.pop(name)[1] for name in names]

@@ -11,6 +11,7 @@ from app.storage import NEW, IncidentChange, Mark, Position, Store
 from app.streams.log.incidents import Incident
 
 PAGE: Final = 200
+MOST_REMEMBERED: Final = 10_000
 JUST_BEFORE, KNOWN = Position(0, 0), Position(1, 0)
 
 
@@ -19,15 +20,30 @@ class Outbox:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._taken: dict[tuple[str, str, int, bool], IncidentChange] = {}
 
     async def untaken(self, after: IncidentChange | None) -> list[IncidentChange]:
         """Give the oldest changes that are in no lane of a rule yet."""
         return await self._store.changed_incidents(PAGE, NEW, after)
 
     async def take(self, told: Mapping[IncidentChange, Iterable[str]]) -> None:
-        """Put changes into the lanes of the rules that have to look at them."""
+        """Put changes into the lanes of the rules that have to look at them.
+
+        A change takes the place of one of its incident that still waits: what is told is the incident as it is then.
+        """
         come = [Mark(waiting(rule), change) for change, rules in told.items() for rule in rules]
-        await self._store.move_changes([Mark(NEW, change) for change in told], come)
+        past = [mark for mark in map(self._replaced, come) if mark is not None]
+        await self._store.move_changes([*past, *(Mark(NEW, change) for change in told)], come)
+
+    def _replaced(self, mark: Mark) -> Mark | None:
+        """Give the mark whose place another takes. A label opens no incident, so it takes the place of labels only."""
+        change = mark.change
+        key = mark.lane, change.stream, change.seq, change.position.sub > 0
+        before = self._taken.pop(key, None)
+        self._taken[key] = change
+        if len(self._taken) > MOST_REMEMBERED:
+            del self._taken[next(iter(self._taken))]
+        return None if before in (None, change) else Mark(mark.lane, before)
 
     async def waiting(self, rule: str, after: IncidentChange | None = None, limit: int = PAGE) -> list[IncidentChange]:
         """Give the oldest changes that wait for a rule."""
@@ -36,6 +52,12 @@ class Outbox:
     async def count(self, rule: str) -> int:
         """Count the changes that wait for a rule."""
         return await self._store.count_changes(waiting(rule))
+
+    async def drop_oldest(self, rule: str, count: int) -> None:
+        """Forget the oldest changes that wait for a rule."""
+        while count > 0 and (page := await self.waiting(rule, limit=min(PAGE, count))):
+            await self._store.move_changes(marks(waiting(rule), page))
+            count -= len(page)
 
     async def is_known(self, rule: str, stream: str, incident: Incident) -> bool:
         """Tell whether an incident is one of the open ones that concern a rule."""

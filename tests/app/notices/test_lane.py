@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from app.notices import attempts as module
+from app.notices import delivery
 from app.notices import lane as lane_module
 from app.notices.outbox import opened, waiting
 from app.notices.posts import ALERT_SECONDS
@@ -124,7 +125,7 @@ async def test_the_night_is_quiet_and_the_morning_hears_of_what_is_still_open(of
         await streams.close("short", 1)
         await office.round()
         assert not receiver.received
-        assert await store.count_changes(waiting("on-call")) == 3
+        assert await store.count_changes(waiting("on-call")) == 2
         clock.ahead += 7 * 3600
         await office.round()
     assert told(receiver) == [("long", 1, "opened")]
@@ -414,3 +415,71 @@ async def test_an_open_incident_whose_stream_is_gone_is_forgotten(office, stream
         await store.delete("s")
         await office.lane("on-call", rule).look_again()
     assert await is_done(store)
+
+
+async def test_what_waits_of_an_incident_is_one_change_whatever_has_happened(office, streams, store):
+    async with receiving() as receiver:
+        await office.put("on-call", url=receiver.url)
+        office.delivery._audience.rules = await office.rules.all()
+        for n in range(20):
+            await streams.change("s", 1, n_flagged=n + 1)
+            await office.delivery.route()
+        assert await store.count_changes(waiting("on-call")) == 1
+        await streams.change("s", 1, is_label=True, ended="dismissed", n_normal=1)
+        await office.delivery.route()
+        await office.round()
+    # a label alone opens nothing: the change before it still counts
+    assert told(receiver) == [("s", 1, "opened"), ("s", 1, "closed")]
+    assert await is_done(store)
+
+
+async def test_a_change_that_comes_while_the_one_before_is_told_is_not_lost(office, streams, store):
+    async with receiving() as receiver:
+        await office.put("on-call", url=receiver.url)
+        send = office.sender.send
+
+        async def close_meanwhile(post):
+            if not receiver.received:
+                await streams.close("s", 1)
+                await office.delivery.route()
+            return await send(post)
+
+        office.sender.send = close_meanwhile
+        await streams.open("s", 1)
+        await office.round()
+    assert told(receiver) == [("s", 1, "opened"), ("s", 1, "closed")]
+    assert await is_done(store)
+
+
+async def test_what_waits_is_bounded_and_the_oldest_is_dropped(office, streams, store, monkeypatch, caplog):
+    monkeypatch.setattr(delivery, "MOST_WAITING", 300)
+    await office.put("on-call", url="http://127.0.0.1:9/")
+    for n in range(550):
+        await streams.open(f"s{n}", 1)
+    office.delivery._audience.rules = await office.rules.all()
+    await office.delivery.route()
+    office.delivery._lanes["on-call"] = None, None
+    newest = (await store.changed_incidents(550, waiting("on-call")))[-300:]
+    await office.delivery.measure()
+    office.delivery._lanes.clear()
+    assert await store.changed_incidents(550, waiting("on-call")) == newest
+    assert office.metric('itan_notices_total{outcome="expired"}') == 250
+    assert office.metric("itan_notices_waiting") == 300
+    assert "250 changes are dropped: more than 300 wait" in caplog.text
+
+
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_receiver_that_answers_gets_no_secret_into_the_log(office, streams, log, status):
+    log.set_up()
+    async with receiving(status=status) as receiver:
+        await office.put("on-call", url=f"{receiver.url}/a-secret-path", target="chat", secret="")
+        await office.put("hook", url=f"{receiver.url}/a-secret-path")
+        await office.put("alerts", url=f"{receiver.url}/a-secret-path", target="alertmanager", secret="a-token")
+        await streams.open("s", 1)
+        await office.round()
+        await streams.close("s", 1)
+        await office.round()
+    said = log.text()
+    assert len(receiver.received) >= 6
+    assert not any(secret in said for secret in ("a-secret-path", "whsec", "MfKQ9r8GKYq", "a-token"))
+    assert ("rule hook: a notice is dropped (rejected)" in said) == (status == 400)
