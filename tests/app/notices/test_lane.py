@@ -9,7 +9,7 @@ import pytest
 from app.notices import attempts as module
 from app.notices import delivery
 from app.notices import lane as lane_module
-from app.notices.outbox import opened, waiting
+from app.notices.outbox import PAGE, opened, waiting
 from app.notices.posts import ALERT_SECONDS
 from app.notices.rule import QuietHours
 from app.notices.sender import NotDelivered
@@ -483,3 +483,28 @@ async def test_a_receiver_that_answers_gets_no_secret_into_the_log(office, strea
     assert len(receiver.received) >= 6
     assert not any(secret in said for secret in ("a-secret-path", "whsec", "MfKQ9r8GKYq", "a-token"))
     assert ("rule hook: a notice is dropped (rejected)" in said) == (status == 400)
+
+
+async def test_an_open_incident_of_a_stream_made_again_is_not_taken_for_the_one_before(office, store, clock):
+    async with receiving() as receiver:
+        rule = await office.put("alerts", url=receiver.url, target="alertmanager", secret="")
+        await Streams(store, clock).open("s", 1)
+        await office.round()
+        await store.delete("s")
+        clock.ahead += 1
+        await Streams(store, clock).open("s", 1)
+        await office.lane("alerts", rule).look_again()
+    assert len(receiver.received) == 1
+    assert await store.count_changes(opened("alerts")) == 0
+
+
+async def test_a_stream_with_more_than_a_page_is_told_to_its_end_in_order(office, streams):
+    async with receiving() as receiver:
+        await office.put("on-call", url=receiver.url, tell=("closed",))
+        seqs = range(1, 2 * PAGE + 50, 2)
+        for seq in seqs:
+            await streams.open("s", seq)
+            await streams.close("s", seq)
+        await office.delivery.work()
+        await receiver.wait_for(len(seqs))
+    assert told(receiver) == [("s", seq, "closed") for seq in seqs]
