@@ -6,7 +6,8 @@ from app.commands.backup import backup, restore
 from app.commands.bench import bench
 from app.commands.demo import demo
 from app.commands.density import density
-from app.commands.documents import sources, templates
+from app.commands.documents import rules, sources, templates
+from app.commands.incidents import incidents
 from app.commands.ingest import ingest
 from app.commands.keys import keys
 from app.commands.label import label
@@ -34,8 +35,10 @@ app.command()(backup)
 app.command()(restore)
 app.add_typer(pull, name="pull")
 app.add_typer(streams, name="streams")
+app.add_typer(incidents, name="incidents")
 app.add_typer(sources, name="sources")
 app.add_typer(templates, name="templates")
+app.add_typer(rules, name="rules")
 app.add_typer(keys, name="keys")
 app.add_typer(bench, name="bench")
 

@@ -1,11 +1,11 @@
-"""`itan sources` and `itan templates`: list, show, put and delete documents by name."""
+"""`itan sources`, `itan templates` and `itan rules`: list, show, put and delete documents by name."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
 
-from app.commands.connection import DEFAULT_URL, Key, Url, connected, one_line_errors
+from app.commands.connection import DEFAULT_URL, FAILED, Key, Url, connected, one_line_errors
 from app.commands.objects import File, print_json, read_object
 from itan_client import Client
 
@@ -65,3 +65,20 @@ templates = commands_for(
     Client.put_template,
     Client.delete_template,
 )
+rules = commands_for(
+    "rules: who is told of the incidents of which streams.",
+    Client.rules,
+    Client.get_rule,
+    Client.put_rule,
+    Client.delete_rule,
+)
+
+
+@rules.command("test")
+def send_test(name: Name, url: Url = DEFAULT_URL, key: Key = None) -> None:
+    """Send a test notice, and print what became of it; exit with 1 if it was not delivered."""
+    with one_line_errors(), connected(url, key) as client:
+        tested = client.test_rule(name)
+    print_json(tested)
+    if not tested.delivered:
+        raise typer.Exit(FAILED)

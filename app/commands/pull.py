@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.commands.connection import DEFAULT_URL, MISUSED, Key, connected, fail, one_line_errors
+from app.commands.connection import DEFAULT_URL, MISUSED, Key, Url, connected, fail, one_line_errors
 from app.commands.stopping import INTERRUPTED, StopRequests
 from app.logs.choices import LogFormat, LogLevel
 
@@ -29,7 +29,7 @@ def _group() -> None:
 def prometheus(
     url: Annotated[str, typer.Option(help="Where Prometheus listens, such as http://prometheus:9090.")],
     config: Annotated[Path, typer.Option(help="The file of the queries (YAML).")],
-    service: Annotated[str, typer.Option(envvar="ITAN_URL", help="Where the service listens.")] = DEFAULT_URL,
+    service: Url = DEFAULT_URL,
     key: Key = None,
     once: Annotated[bool, typer.Option("--once", help="End when the present is reached.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Print what the queries give now, and send nothing.")] = False,

@@ -3,6 +3,7 @@
 from itan_client.answers.density import Band, DensityGrid, LogDensity, Model
 from itan_client.answers.events import Event, LabelsGiven, LogReplaced, ModelGrown, SamplesSeen, StreamDeleted
 from itan_client.answers.history import History, InspectedSample, LoggedSample, Review
+from itan_client.answers.incidents import Incident, IncidentFeature
 from itan_client.answers.ingest import Ingested, RefusedRecord
 from itan_client.answers.rules import Rule, RuleTest
 from itan_client.answers.samples import Costs, Explanation, Feedback, Observed
@@ -29,6 +30,8 @@ __all__ = [
     "Explanation",
     "Feedback",
     "History",
+    "Incident",
+    "IncidentFeature",
     "Ingested",
     "InspectedSample",
     "LabelsGiven",

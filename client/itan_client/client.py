@@ -100,6 +100,7 @@ class Client:
     history = _sending(calls.history)
     sample = _sending(calls.sample)
     review = _sending(calls.review)
+    incidents = _iterating(calls.incidents)
     check = _sending(calls.check)
     repair = _sending(calls.repair)
     accept = _sending(calls.accept)

@@ -13,15 +13,17 @@ import pytest
 from app.api.schemas import rules as rule_forms
 from app.api.schemas.density import DensityAnswer, DensityGrid, ExpectedBand, Model, Node
 from app.api.schemas.history import History, ReviewQueue, Sample
+from app.api.schemas.incidents import IncidentAnswer
 from app.api.schemas.ingest import IngestAnswer
 from app.api.schemas.samples import Costs, Explanation, FeedbackAnswer, ObserveAnswer
 from app.api.schemas.sources import SourceAnswer
 from app.api.schemas.streams import StreamDescription, StreamEstimate
 from app.api.schemas.templates import TemplateAnswer
+from app.streams.log.incidents import MainFeature
 from app.streams.maintenance.repair import Checked, Repaired
 from app.streams.views.overview import Overview
 from itan_client import ApiError, AsyncClient, Client, calls
-from itan_client.answers import density, history, ingest, rules, samples, sources, streams, templates
+from itan_client.answers import density, history, incidents, ingest, rules, samples, sources, streams, templates
 from tests.app.harness import Service, blobs
 from tests.client.threaded import Threaded
 
@@ -53,6 +55,8 @@ SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("review", ("s",), {}),
     ("streams", (2,), {}),
     ("summaries", (2,), {}),
+    ("incidents", (1,), {}),
+    ("incidents", (), {"prefix": "s", "state": "open"}),
     ("check", ("s",), {}),
     ("repair", ("s",), {}),
     ("accept", ("s",), {}),
@@ -154,6 +158,8 @@ def test_the_scenario_calls_every_method_that_both_clients_have() -> None:
         (samples.Explanation, Explanation),
         (samples.Feedback, FeedbackAnswer),
         (samples.Costs, Costs),
+        (incidents.Incident, IncidentAnswer),
+        (incidents.IncidentFeature, MainFeature),
         (ingest.Ingested, IngestAnswer),
         (density.LogDensity, DensityAnswer),
         (density.Model, Model),

@@ -1,0 +1,85 @@
+"""`itan incidents`: list incidents."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Annotated, Final
+
+import typer
+
+from app.commands.connection import DEFAULT_URL, Key, Url, connected, one_line_errors
+from app.commands.objects import print_json
+from itan_client import Incident, IncidentFeature
+
+LIMIT, PAGE = 50, 200
+HEAD: Final = ("STATE", "BEGIN", "END", "SEVERITY", "FEATURES", "ID")
+
+incidents = typer.Typer(help="List incidents.", no_args_is_help=True)
+
+
+@incidents.callback()
+def _group() -> None:
+    """List incidents."""
+
+
+@incidents.command("list")
+def list_(
+    stream: Annotated[str | None, typer.Option("--stream", "-s", help="Only of this stream.")] = None,
+    prefix: Annotated[str | None, typer.Option(help="Only of streams whose ids begin with this.")] = None,
+    state: Annotated[
+        str | None, typer.Option(help="Only those that are open, closed, accepted, confirmed or dismissed.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most incidents.")] = LIMIT,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all that is known of each, as JSON.")] = False,
+    url: Url = DEFAULT_URL,
+    key: Key = None,
+) -> None:
+    """Print incidents, the newest first: from the first flagged sample of each to the last, in UTC."""
+    with one_line_errors(), connected(url, key) as client:
+        pages = client.incidents(min(limit + 1, PAGE), stream=stream, prefix=prefix, state=state)
+        found = list(islice(pages, limit + 1))
+    shown = found[:limit]
+    if as_json:
+        print_json(shown)
+    else:
+        print_table([HEAD, *map(row_of, shown)])
+    if len(found) > limit:
+        print(f"itan: there are more than the newest {limit}: --limit", file=sys.stderr)
+
+
+def row_of(incident: Incident) -> tuple[str, ...]:
+    """Give what a line of the list says of an incident."""
+    end = "" if incident.state == "open" else moment(incident.last_time)
+    features = ", ".join(map(feature_text, incident.features))
+    return incident.state, moment(incident.begin), end, f"{incident.peak_severity:.1f}", features, incident.id
+
+
+def feature_text(feature: IncidentFeature) -> str:
+    """Say what was seen of a feature, and in brackets what was expected."""
+    seen = "missing" if feature.value is None else f"{feature.value:.4g}"
+    return f"{feature.name} {seen} ({feature.expected:.4g})"
+
+
+def moment(seconds: float) -> str:
+    """Write a time; one that no calendar has stays a number.
+
+    >>> moment(1_800_000_000.5), moment(1e18)
+    ('2027-01-15 08:00:00', '1e+18')
+    """
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError, OSError):
+        return str(seconds)
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows in columns as wide as they need."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print(line_of(row, widths))
+
+
+def line_of(row: Iterable[str], widths: Iterable[int]) -> str:
+    """Pad the cells of a row."""
+    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

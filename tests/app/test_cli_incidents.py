@@ -1,0 +1,105 @@
+"""`itan incidents` and `itan rules` against a real service."""
+
+import json
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from app.cli import app
+from itan_client import Client
+from tests.app.incidents import ordinary, outage
+from tests.integration.process import ServiceProcess
+
+RULE = {"streams": "web-*", "target": "chat", "url": "http://127.0.0.1:9/hook"}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run a service that knows an incident that is over, and one that is open."""
+    folder = tmp_path_factory.mktemp("service")
+    with ServiceProcess("memory://", folder, notices_allow_private="true") as running, Client(running.url) as client:
+        for stream, after in (("web-1", 40), ("web-2", 0)):
+            client.create(stream, {"features": [{"name": "cpu"}, {"name": "disk"}]})
+            samples = [*calm(600), *outage(3), *calm(after)]
+            client.observe(stream, samples, timestamps=[1.7e9 + 60 * place for place in range(len(samples))])
+        yield running.url
+
+
+def calm(n: int) -> list[list[float]]:
+    """Make samples of which none is odd."""
+    return np.clip(ordinary(n), -1.5, 1.5).tolist()
+
+
+def itan(url: str, *words: str, code: int = 0, given: str | None = None) -> Result:
+    done = CliRunner().invoke(app, list(words), input=given, env={"ITAN_URL": url})
+    assert done.exit_code == code, done.output
+    return done
+
+
+def listed(url: str, *words: str) -> list[tuple[str, str]]:
+    """List the stream and the state of incidents."""
+    return [
+        (one["stream"], one["state"]) for one in json.loads(itan(url, "incidents", "list", "--json", *words).stdout)
+    ]
+
+
+def test_incidents_are_listed_for_people(url: str) -> None:
+    head, first, second = itan(url, "incidents", "list").stdout.splitlines()
+    assert head.split() == ["STATE", "BEGIN", "END", "SEVERITY", "FEATURES", "ID"]
+    assert first.startswith("open    2023-11-15 08:13:20  ")
+    assert second.startswith("closed  2023-11-15 08:13:20  2023-11-15 08:15:20  ")
+    assert "  web-2~601~" in first
+    assert "disk " in second
+    assert second.index("web-1~601~") == head.index("ID")
+
+
+def test_incidents_are_chosen_and_what_is_left_out_is_said(url: str) -> None:
+    assert listed(url) == [("web-2", "open"), ("web-1", "closed")]
+    assert listed(url, "--stream", "web-1") == [("web-1", "closed")]
+    assert listed(url, "--prefix", "db-") == []
+    assert listed(url, "--state", "open") == [("web-2", "open")]
+    cut = itan(url, "incidents", "list", "--limit", "1")
+    assert "more than the newest 1" in cut.stderr
+    assert itan(url, "incidents", "list", "--limit", "2").stderr == ""
+    assert "state" in itan(url, "incidents", "list", "--state", "loud", code=1).stderr
+
+
+def test_rules_are_put_shown_listed_tested_and_deleted(url: str) -> None:
+    kept = json.loads(itan(url, "rules", "put", "on-call", "-", given=json.dumps(RULE)).stdout)
+    assert (kept["rule"], kept["streams"], kept["has_secret"]) == ("on-call", "web-*", False)
+    assert json.loads(itan(url, "rules", "show", "on-call").stdout) == kept
+    assert itan(url, "rules", "list").stdout == "on-call\n"
+    tested = json.loads(itan(url, "rules", "test", "on-call", code=1).stdout)
+    assert (tested["delivered"], tested["reason"]) == (False, "ConnectError")
+    itan(url, "rules", "delete", "on-call")
+    assert itan(url, "rules", "list").stdout == ""
+    assert "[404 unknown_rule]" in itan(url, "rules", "show", "on-call", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "address"),
+    [
+        ({}, "http://127.0.0.1:8000"),
+        ({"ITAN_PORT": "9"}, "http://127.0.0.1:9"),
+        ({"ITAN_PORT": "9", "ITAN_HOST": "0.0.0.0"}, "http://127.0.0.1:9"),
+        ({"ITAN_PORT": "9", "ITAN_HOST": "::1"}, "http://[::1]:9"),
+        ({"ITAN_PORT": "9", "ITAN_HOST": "localhost"}, "http://localhost:9"),
+        ({"ITAN_PORT": "0"}, "http://127.0.0.1:8000"),
+        ({"ITAN_PORT": "9", "ITAN_URL": "http://127.0.0.2:7"}, "http://127.0.0.2:7"),
+    ],
+)
+def test_commands_find_the_service_by_its_settings(
+    variables: dict[str, str], address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(Client, "streams", lambda client: asked.append(client._connection.url) or [])
+    done = CliRunner().invoke(app, ["streams", "list"], env=variables)
+    assert (done.exit_code, asked) == (0, [address])
+
+
+@pytest.mark.parametrize("port", ["x", "65536", "-1"])
+def test_a_port_that_is_none_is_said_on_one_line(port: str) -> None:
+    done = CliRunner().invoke(app, ["streams", "list"], env={"ITAN_PORT": port})
+    assert (done.exit_code, done.stderr) == (2, f"itan: ITAN_PORT: {port!r} is no port\n")
