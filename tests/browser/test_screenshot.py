@@ -1,4 +1,4 @@
-"""The picture of the page in the README: ITAN_TEST_SCREENSHOT=docs/live-page.png makes it anew."""
+"""The picture of the live page in the README: ITAN_TEST_SCREENSHOT=docs/live-page.png makes it anew."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Streams that change: how soon a new regime is known, and the old one forgotten, as the README says."""
+"""Streams that change: how soon a new regime is known, and the old one forgotten, as docs/configuration.md says."""
 
 import numpy as np
 import pytest

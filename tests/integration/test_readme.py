@@ -5,6 +5,7 @@ import re
 import subprocess
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,15 +20,17 @@ PAGES = {
     path: path.read_text()
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
 }
-README = PAGES[ROOT / "README.md"]
+README, API, CONFIGURATION, METRICS = (
+    PAGES[ROOT / name] for name in ("README.md", "docs/api.md", "docs/configuration.md", "docs/metrics.md")
+)
 EXAMPLES = re.findall(r"^```sh\n(.*?)^```", "".join(PAGES.values()), re.MULTILINE | re.DOTALL)
-FIRST_ANSWER, ANSWER = map(json.loads, re.findall(r"^```json\n(.*?)^```", README, re.MULTILINE | re.DOTALL)[:2])
+SAID = [json.loads(text) for page in (README, API) for text in re.findall(r"^```json\n(.*?)^```", page, re.M | re.S)]
 ADDRESS = "localhost:8000"
 
 
-def rows(heading: str) -> dict[str, list[str]]:
+def rows(page: str, heading: str) -> dict[str, list[str]]:
     """The table under a heading, by the code in its first cells; escaped pipes do not occur."""
-    section = README.split(f"# {heading}\n", 1)[1].split("\n#", 1)[0]
+    section = page.split(f"# {heading}\n", 1)[1].split("\n#", 1)[0]
     lines = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
     return {name: [cell.strip() for cell in cells[1:]] for cells in lines for name in re.findall(r"`(\w+)", cells[0])}
 
@@ -46,26 +49,37 @@ def test_the_examples_run_in_order(tmp_path: Path) -> None:
             done = subprocess.run(["bash", "-c", strict], cwd=tmp_path, capture_output=True, timeout=60)
             assert done.returncode == 0, (command, done.stdout, done.stderr)
             answers.append(done.stdout.decode())
-    first = json.loads(answers[1])
-    assert first["score"] == pytest.approx(FIRST_ANSWER["score"], abs=0.05)
-    assert first["threshold"] == pytest.approx(FIRST_ANSWER["threshold"], abs=0.05)
-    assert first["severity"] == pytest.approx(FIRST_ANSWER["severity"], abs=0.05)
-    rounded = {"score": 0, "threshold": 0, "severity": 0}
-    assert first | rounded == FIRST_ANSWER | rounded
-    assert json.loads(answers[2])["stream"] == "cpu"
-    assert json.loads(answers[3]) == ANSWER
-    assert json.loads(answers[4])["outcomes"]["applied"] == 2
-    assert json.loads(answers[5])["samples_needed"] == 30
+    for answer, said in zip(answers, SAID[:3], strict=False):
+        assert_said(json.loads(answer), said)
+    assert json.loads(answers[3]) == SAID[3]
+
+    def answer_to(*parts: str) -> dict[str, Any]:
+        (place,) = (place for place, command in enumerate(commands()) if all(part in command for part in parts))
+        return json.loads(answers[place])
+
+    assert answer_to("/feedback?stream=web-1")["outcomes"]["applied"] == 2
+    assert answer_to("learn=false", "web-1")["samples_needed"] == 30
     assert "itan_samples_total" in answers[commands().index("curl -s localhost:8000/metrics")]
-    assert "explanation_note" in answers[-11]
-    assert json.loads(answers[-10])["config"]["features"][1]["role"] == "context"
-    assert json.loads(answers[-7])["taken"] == 2
-    assert (json.loads(answers[-8])["taken"], json.loads(answers[-8])["refused"]) == (1, 0)
-    assert json.loads(answers[-6])["template"] == "plants"
-    assert json.loads(answers[-4])["streams"][0]["readable"]
-    assert json.loads(answers[-3])["seq"] == [1]
-    assert json.loads(answers[-2])["values"] == {"cpu": 0.31, "latency_ms": 60}
-    assert json.loads(answers[-1])["samples"] == []
+    assert "explanation_note" in answer_to("explain=true")
+    assert answer_to("/streams/shop")["config"]["features"][1]["role"] == "context"
+    assert answer_to("stream=cpu")["stream"] == "cpu"
+    ingested = answer_to("source=web")
+    assert (ingested["taken"], ingested["refused"]) == (1, 0)
+    assert answer_to("localhost:8000/ingest -H")["taken"] == 2
+    assert answer_to("/templates/plants")["template"] == "plants"
+    assert answer_to("-X PATCH")["config"]["expected_anomaly_rate"] == 0.001
+    assert answer_to("details=true")["streams"][0]["readable"]
+    assert answer_to("/history?")["seq"] == [1]
+    assert answer_to("/samples/1")["values"] == {"cpu": 0.31, "latency_ms": 60}
+    assert answer_to("/review?")["samples"] == []
+
+
+def assert_said(answer: dict[str, Any], said: dict[str, Any]) -> None:
+    """Hold what a page says of an answer to it: numbers rounded, and of columns the end."""
+    for name, value in said.items():
+        given = answer[name][-len(value) :] if isinstance(value, list) else answer[name]
+        numbers = isinstance(value, float) or (isinstance(value, list) and isinstance(value[0], float))
+        assert given == (pytest.approx(value, abs=0.05) if numbers else value), name
 
 
 def test_every_link_leads_to_a_file_and_a_heading() -> None:
@@ -83,18 +97,18 @@ def anchors(text: str) -> set[str]:
 
 
 def test_every_setting_is_listed_with_its_default_and_meaning() -> None:
-    listed = rows("Settings of the service")
+    listed = rows(CONFIGURATION, "Settings of the service")
     expected = {f"ITAN_{name.upper()}": field.get_default() for name, field in Settings.model_fields.items()}
     assert list(listed) == list(expected)
     for name, default in expected.items():
         said, meaning = listed[name]
         assert said.strip("`") == plain(default), name
         described = Settings.model_fields[name.removeprefix("ITAN_").lower()].description
-        assert meaning.replace("`", "").removesuffix(" (see below)") == str(described).replace("`", ""), name
+        assert meaning.replace("`", "").removesuffix(" ([below](#stores))") == str(described).replace("`", ""), name
 
 
 def plain(default: object) -> str:
-    """A default as the README writes it."""
+    """A default as the page writes it."""
     if isinstance(default, bool):
         return str(default).lower()
     if isinstance(default, int | float):
@@ -103,7 +117,7 @@ def plain(default: object) -> str:
 
 
 def test_every_problem_code_is_listed_with_its_status() -> None:
-    listed = {code: int(cells[0]) for code, cells in rows("Errors").items()}
+    listed = {code: int(cells[0]) for code, cells in rows(API, "Errors").items()}
     expected = {code: status for status, code, _ in TABLE.values()} | {
         code: status for status, code in HTTP_CODES.items()
     }
@@ -112,18 +126,18 @@ def test_every_problem_code_is_listed_with_its_status() -> None:
 
 def test_every_metric_is_listed() -> None:
     exported = {family.name for family in Metrics("0").registry.collect()}
-    assert {name.removesuffix("_total") for name in rows("Metrics")} == exported
+    assert {name.removesuffix("_total") for name in rows(METRICS, "All metrics")} == exported
 
 
 def test_every_field_of_a_config_is_listed() -> None:
-    assert set(rows("Configuring a stream")) | {"profile"} >= {f.name for f in fields(DetectorConfig)}
+    assert set(rows(CONFIGURATION, "Configuring a stream")) | {"profile"} >= {f.name for f in fields(DetectorConfig)}
 
 
 @pytest.mark.parametrize("profile", ["default", "paper"])
 def test_the_defaults_of_a_config_are_as_listed(profile: str) -> None:
     config = DetectorConfig(n_features=8, profile=profile)
     cell = {"default": 0, "paper": 1}[profile]
-    listed = rows("Configuring a stream")
+    listed = rows(CONFIGURATION, "Configuring a stream")
     for name in ("learn_from", "scaling", "family", "mixture", "threshold"):
         assert f'`"{getattr(config, name)}"`' in listed[name][cell], name
     for name in ("prior_count", "max_nodes"):
