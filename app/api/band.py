@@ -1,26 +1,22 @@
 """GET /streams/S/band: between which values a feature is expected."""
 
-import math
-
 from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.density import feature_in
-from app.api.queries import InvalidQuery, read_as, read_query, text_in, whole, whole_in
+from app.api.moments import MOMENT, number, span_in
+from app.api.queries import InvalidQuery, read_as, read_query, whole, whole_in
 from app.api.routing import JSON, Answer, Operation, Parameters, Route, answer, ref
 from app.api.schemas.density import ExpectedBand
 from app.api.service import permitted_path_stream, service_of
 from app.api.streams import PATH
 from app.security import Scope
-from app.streams.batches.timestamps import EARLIEST, advice
 from app.streams.views.band import evenly, recorded
 from app.streams.views.history import MAX_SCANNED
 from core import LEAST_LEVEL, DetectorConfig
 
 POINTS = (2, 2_000, 289)
-LATEST = 4_102_444_800.0  # 2100-01-01T00:00:00Z
-SECONDS = "epoch seconds from 1990 to 2100"
 MOST_LEVELS = 9
 LEVELS = (0.05, 0.5, 0.95)
 
@@ -29,18 +25,16 @@ async def get_band(request: Request) -> Response:
     """Give the quantiles of a feature over time, given the context."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
     query = read_query(request, "feature", "from", "to", "levels", "points")
-    first, last = moment_in(query, "from"), moment_in(query, "to")
-    if first > last:
-        raise InvalidQuery("from", query["from"], "not after to")
+    span = span_in(query, is_required=True)
     points, levels = whole_in(query, "points", *POINTS), levels_in(query)
     async with service.registry.reading(stream) as session:
         detector = (await session.readable()).detector
         config = detector.config
         feature = value_in(query, "feature", config)
         if has_context(config):
-            places = await recorded(await service.catalog.log(stream), config, first, last, points)
+            places = await recorded(await service.catalog.log(stream), config, span.first, span.last, points)
         else:
-            places = evenly(first, last, points)
+            places = evenly(span.first, span.last, points)
         band = await service.bands.band(detector, feature, levels, places)
     return answer(
         ExpectedBand(
@@ -68,15 +62,6 @@ def value_in(query: dict[str, str], parameter: str, config: DetectorConfig) -> i
     return feature
 
 
-def moment_in(query: dict[str, str], parameter: str) -> float:
-    """Give a parameter that is a time in epoch seconds."""
-    text_in(query, parameter)
-    seconds = read_as(query, parameter, number, SECONDS, math.nan)
-    if not EARLIEST <= seconds <= LATEST:
-        raise InvalidQuery(parameter, query[parameter], SECONDS + advice(seconds, LATEST))
-    return seconds
-
-
 def levels_in(query: dict[str, str]) -> list[float]:
     """Give the levels, chances below which the quantiles are asked for."""
 
@@ -90,21 +75,12 @@ def levels_in(query: dict[str, str]) -> list[float]:
     return read_as(query, "levels", read, limit, list(LEVELS))
 
 
-def number(text: str) -> float:
-    """Read a finite number as JSON has it. Raises ValueError for anything else."""
-    value = float(text)
-    if not math.isfinite(value) or "_" in text or not text.isascii() or text != text.strip():
-        raise ValueError
-    return value
-
-
-MOMENT = {"type": "number", "minimum": EARLIEST, "maximum": LATEST, "examples": [1800000000]}
 BAND_QUERY: Parameters = {
     "feature": (
         {"type": "string", "examples": ["cpu"]},
         "name of a feature that is no context, or its number if the features have no names",
     ),
-    "from": (MOMENT, "begin of the time, in epoch seconds"),
+    "from": (MOMENT, "begin of the time"),
     "to": (MOMENT, "end of the time; it may lie in the future"),
     "levels": (
         {"type": "string", "default": ",".join(map(str, LEVELS))},

@@ -1,4 +1,4 @@
-"""GET /incidents: the incidents of the streams that a key may read, the newest first."""
+"""GET /incidents: the incidents of the streams that a key may read, the newest first, or one of them."""
 
 import re
 from typing import Final
@@ -7,13 +7,15 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.api.moments import MOMENT, span_in
 from app.api.queries import STREAM, read_as, read_query, stream_in, whole, whole_in
-from app.api.routing import JSON, Answer, Operation, Parameters, Route, answer, ref
+from app.api.routing import JSON, OF_STORE, Answer, Operation, Parameters, Route, answer, ref
 from app.api.schemas.incidents import IncidentAnswer, IncidentList
 from app.api.service import service_of
 from app.security import Scope
+from app.streams.errors import UnknownIncident
 from app.streams.log.incidents import STATES, Incident
-from app.streams.views.incidents import ID, Wanted, id_of, page_of, read_id
+from app.streams.views.incidents import ID, IncidentKey, Wanted, id_of, page_of, read_id
 
 PREFIX: Final = "[A-Za-z0-9._:-]{0,128}"
 SIZES = (1, 200, 50)
@@ -23,16 +25,39 @@ STATE = {str(state): state for state in STATES}
 async def get_incidents(request: Request) -> Response:
     """List incidents, page by page."""
     service = service_of(request)
-    query = read_query(request, "stream", "prefix", "state", "after", "limit")
+    query = read_query(request, "stream", "prefix", "state", "from", "to", "after", "limit")
     limit, after = whole_in(query, "limit", *SIZES), read_as(query, "after", read_id, "the id of an incident", None)
     state = read_as(query, "state", STATE.__getitem__, ", ".join(STATES), None)
     stream = stream_in(query) if "stream" in query else None
     service.keys.permit(request, Scope.READ, *(() if stream is None else (stream,)))
     prefix = read_as(query, "prefix", read_prefix, "the beginning of a stream id", "")
-    wanted = Wanted(lambda name: bool(service.keys.visible(request, [name])), stream, prefix, state)
+    wanted = Wanted(lambda name: bool(service.keys.visible(request, [name])), stream, prefix, state, span_in(query))
     found = await service.catalog.incidents(wanted, after, limit)
     shown = [said(name, incident, service.settings.public_url) for name, incident in found.incidents]
     return answer(msgspec.to_builtins(IncidentList(shown, found.next)))
+
+
+async def get_incident(request: Request) -> Response:
+    """Give one incident."""
+    service, key = service_of(request), permitted_incident(request, Scope.READ)
+    read_query(request)
+    incident = await service.catalog.incident(key)
+    return answer(msgspec.to_builtins(said(key.stream, incident, service.settings.public_url)))
+
+
+def permitted_incident(request: Request, scope: Scope) -> IncidentKey:
+    """Give the incident that the path names, if the request's key may do this to its stream.
+
+    Raises UnknownIncident for a text that is no id, to whom the key allows this on any stream.
+    """
+    keys, text = service_of(request).keys, request.path_params["incident"]
+    try:
+        key = read_id(text)
+    except ValueError:
+        keys.permit(request, scope)
+        raise UnknownIncident(text) from None
+    keys.permit(request, scope, key.stream)
+    return key
 
 
 def read_prefix(text: str) -> str:
@@ -61,17 +86,21 @@ def said(stream: str, incident: Incident, public_url: str) -> IncidentAnswer:
         n_anomalous=incident.n_anomalous,
         n_normal=incident.n_normal,
         features=incident.features,
-        url=page_of(stream, public_url),
+        url=page_of(stream, incident.seq, public_url),
     )
 
 
+INCIDENT = {"type": "string", "pattern": f"^{ID}$", "examples": ["web-1~17~1800000000000"]}
 QUERY: Parameters = {
     "stream": (STREAM, "only those of this stream"),
     "prefix": ({"type": "string", "pattern": f"^{PREFIX}$", "default": ""}, "only of streams named so"),
     "state": ({"type": "string", "enum": list(STATES)}, "only those in this state"),
-    "after": ({"type": "string", "pattern": f"^{ID}$"}, "list those that opened before the one of this id"),
+    "from": (MOMENT, "only those that went on at this time or later"),
+    "to": (MOMENT, "only those that began at this time or before"),
+    "after": (INCIDENT, "list those that opened before the one of this id"),
     "limit": (whole(*SIZES), "most incidents in the answer"),
 }
+PATH: Parameters = {"incident": (INCIDENT, "the incident, by its id")}
 
 ROUTES = [
     Route(
@@ -84,8 +113,22 @@ ROUTES = [
             summary="List incidents",
             scope=Scope.READ,
             query=QUERY,
-            optional=frozenset({"stream", "state", "after"}),
+            optional=frozenset({"stream", "state", "from", "to", "after"}),
             answers={200: Answer({JSON: ref("IncidentList")})},
         ),
-    )
+    ),
+    Route(
+        "GET",
+        "/incidents/{incident}",
+        get_incident,
+        Operation(
+            id="get_incident",
+            tag="watching",
+            summary="Get one incident",
+            scope=Scope.READ,
+            path=PATH,
+            answers={200: Answer({JSON: ref("IncidentAnswer")})},
+            problems=("unknown_incident", *OF_STORE),
+        ),
+    ),
 ]

@@ -57,6 +57,7 @@ from app.streams.errors import (
     TooManyStreams,
     TooManyWatchers,
     TooManyWatchersOfKey,
+    UnknownIncident,
     UnknownSample,
     UnknownStream,
 )
@@ -85,6 +86,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     UnknownRule: (404, "unknown_rule", "There is no such rule"),
     UnknownTemplate: (404, "unknown_template", "There is no such template"),
     UnknownSample: (404, "unknown_sample", "The stream's log holds no such sample"),
+    UnknownIncident: (404, "unknown_incident", "There is no such incident"),
     IdConflict: (409, "id_conflict", "The id belongs to a sample with other values"),
     StreamExists: (409, "stream_exists", "The stream exists with another config"),
     RepairLoses: (409, "repair_loses", "The repair would lose data"),
@@ -210,7 +212,7 @@ def problem(status: int, code: str, title: str, detail: str, error: Exception) -
     match error:
         case Refused():
             blame(document, error.faults, error.n_faults)
-        case UnknownStream() | UnknownDocument() | UnknownSample() | StreamExists() | NotSilent():
+        case UnknownStream() | UnknownDocument() | UnknownSample() | UnknownIncident() | StreamExists() | NotSilent():
             blame(document, [Fault(error.field, error.value, error.limit)])
         case UnknownHost():
             blame(document, [Fault("host", error.host, "a name in ITAN_ALLOWED_HOSTS")])

@@ -46,5 +46,5 @@ def told_incident(stream: str, incident: Incident, page: str) -> Told:
         ended_at=None if incident.ended_at is None else rfc3339(incident.ended_at),
         severity=incident.peak_severity,
         features=[MainFeature(one.name, one.value, one.expected, one.contribution) for one in incident.features],
-        url=page_of(stream, page) if page else None,
+        url=page_of(stream, incident.seq, page) if page else None,
     )

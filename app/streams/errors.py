@@ -112,6 +112,14 @@ class UnknownSample(LookupError):
         self.field, self.value, self.limit = "seq", seq, "a sample that the log still holds"
 
 
+class UnknownIncident(LookupError):
+    """No such incident: there was none, or its stream was deleted, or has had many since."""
+
+    def __init__(self, incident: str) -> None:
+        super().__init__(f"there is no incident {incident!r}")
+        self.field, self.value, self.limit = "incident", incident, "the id of an incident that GET /incidents lists"
+
+
 class StreamExists(ValueError):
     """A stream of that name has another config."""
 

@@ -19,6 +19,7 @@ ROUTES = {
     ("POST", "/density?stream={s}"): Scope.READ,
     ("GET", "/density?stream={s}"): Scope.READ,
     ("GET", "/density/grid?stream={s}&x=0&y=1"): Scope.READ,
+    ("GET", "/incidents/{s}~1~1"): Scope.READ,
     ("GET", "/streams/{s}/history"): Scope.READ,
     ("GET", "/streams/{s}/samples/1"): Scope.READ,
     ("GET", "/streams/{s}/review"): Scope.READ,
@@ -68,6 +69,7 @@ OF_ALL_STREAMS = {
     ("POST", "/rules/on-call/test"),
 }
 PARAMETERS = {
+    "{s}~1~1": "{incident}",
     "{s}": "{stream}",
     "telegraf": "{source}",
     "plants": "{template}",

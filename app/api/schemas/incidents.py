@@ -30,7 +30,7 @@ class IncidentAnswer(msgspec.Struct):
     n_anomalous: Annotated[int, Meta(description="samples labelled anomalous")]
     n_normal: Annotated[int, Meta(description="flagged samples labelled normal")]
     features: Annotated[tuple[MainFeature, ...], Meta(description="what set it off, the greatest contribution first")]
-    url: Annotated[str, Meta(description="the stream on the live page")]
+    url: Annotated[str, Meta(description="the incident on the live page")]
 
 
 class IncidentList(msgspec.Struct):

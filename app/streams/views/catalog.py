@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from app.storage import IncidentKey, Silence, Store
+from app.streams.log.incidents import Incident
 from app.streams.open.registry import Registry
 from app.streams.views.history import Log, open_log
-from app.streams.views.incidents import Found, Wanted, find
+from app.streams.views.incidents import Found, Wanted, find, read_one
 from app.streams.views.overview import Overview, overview
 from app.streams.views.tail import Tail
 
@@ -35,6 +36,10 @@ class Catalog:
     async def incidents(self, wanted: Wanted, before: IncidentKey | None, limit: int) -> Found:
         """List incidents, the newest first."""
         return await find(self._store, wanted, before, limit)
+
+    async def incident(self, key: IncidentKey) -> Incident:
+        """Give one incident. Raises UnknownIncident."""
+        return await read_one(self._store, key)
 
     async def log(self, stream: str) -> Log:
         """Find the ends of a stream's log; UnknownStream if there is none."""

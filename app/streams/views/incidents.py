@@ -1,18 +1,25 @@
 """Incidents of all streams from the index, the newest first."""
 
+import asyncio
+import math
 import re
-from collections.abc import AsyncIterator, Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from app.storage import IncidentKey, Store
+from app.storage import IncidentKey as IncidentKey
+from app.storage import IncidentRow, Store
+from app.streams.errors import UnknownIncident
 from app.streams.ids import PATTERN
 from app.streams.log.incidents import Incident, State, read_incident
+from app.streams.log.span import ALWAYS, Span
 
 ID = f"{PATTERN}~[0-9]{{1,16}}~[0-9]{{1,16}}"
 _ID = re.compile(f"({PATTERN})~([0-9]{{1,16}})~([0-9]{{1,16}})")
 MOST_READ, MOST_LISTED = 1_000, 100_000
 PAGE = 1_000
+READ_TOGETHER = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,16 @@ class Wanted:
     stream: str | None = None
     prefix: str = ""
     state: State | None = None
+    span: Span = ALWAYS
+
+    @property
+    def is_rare(self) -> bool:
+        """Tell whether only some of the incidents of these streams are asked for."""
+        return self.state is not None or self.span != ALWAYS
+
+    def takes(self, incident: Incident) -> bool:
+        """Tell whether an incident of these streams is asked for."""
+        return self.state in (None, incident.state) and self.span.overlaps(*times_of(incident))
 
     def names(self, stream: str) -> bool:
         """Tell whether incidents of a stream are asked for."""
@@ -43,9 +60,17 @@ def id_of(stream: str, seq: int, opened: int) -> str:
     return f"{stream}~{seq}~{opened}"
 
 
-def page_of(stream: str, public_url: str = "") -> str:
-    """Give the address of a stream's live page; without a public URL as seen from the service's own pages."""
-    return f"{public_url.rstrip('/')}/#/streams/{quote(stream)}"
+def page_of(stream: str, seq: int, public_url: str = "") -> str:
+    """Give the address of an incident on the live page; without a public URL as seen from the service's own pages.
+
+    `incident` is the seq of the opening sample, which the page selects.
+    """
+    return f"{public_url.rstrip('/')}/#/streams/{quote(stream)}?incident={seq}"
+
+
+def times_of(incident: Incident) -> tuple[float, float]:
+    """Give when an incident began, and when its newest flagged sample was; one that goes on has no end yet."""
+    return incident.begin, math.inf if incident.ended_at is None else incident.last_time
 
 
 def read_id(text: str) -> IncidentKey:
@@ -63,36 +88,59 @@ async def find(store: Store, wanted: Wanted, before: IncidentKey | None, limit: 
     """
     found: list[tuple[str, Incident]] = []
     n_read = 0
-    async for key in places(store, wanted, before):
-        incident = await read(store, key)
-        n_read += 1
-        if incident is not None and wanted.state in (None, incident.state):
-            found.append((key.stream, incident))
-        if len(found) == limit or n_read == MOST_READ:
-            return Found(found, id_of(key.stream, key.seq, key.opened))
+    async for keys in places(store, wanted, before, READ_TOGETHER if wanted.is_rare else limit):
+        for key, incident in zip(keys, await read(store, keys), strict=True):
+            n_read += 1
+            if incident is not None and wanted.takes(incident):
+                found.append((key.stream, incident))
+            if len(found) == limit or n_read == MOST_READ:
+                return Found(found, id_of(key.stream, key.seq, key.opened))
     return Found(found, None)
 
 
-async def places(store: Store, wanted: Wanted, before: IncidentKey | None) -> AsyncIterator[IncidentKey]:
-    """Give the places that are asked for, among the next MOST_LISTED of all streams or all of one stream."""
+async def places(
+    store: Store, wanted: Wanted, before: IncidentKey | None, size: int
+) -> AsyncIterator[Sequence[IncidentKey]]:
+    """Give the places that are asked for, so many at a time, among the next MOST_LISTED of all streams, or of one."""
     if wanted.stream is not None:
         rows = await store.incidents(wanted.stream) if wanted.names(wanted.stream) else []
         keys = sorted((IncidentKey(row.opened, wanted.stream, row.seq) for row in rows), reverse=True)
-        for key in keys:
-            if before is None or key < before:
-                yield key
+        for part in parts([key for key in keys if before is None or key < before], size):
+            yield part
         return
     for _ in range(0, MOST_LISTED, PAGE):
         keys = await store.newest_incidents(before, PAGE)
-        for key in keys:
-            if wanted.names(key.stream):
-                yield key
+        for part in parts([key for key in keys if wanted.names(key.stream)], size):
+            yield part
         if len(keys) < PAGE:
             return
         before = keys[-1]
 
 
-async def read(store: Store, key: IncidentKey) -> Incident | None:
-    """Read an incident; None if it is gone, or another one has its place."""
-    row = (await store.find_incidents(key.stream, [key.seq])).get(key.seq)
+def parts(keys: Sequence[IncidentKey], size: int) -> Iterator[Sequence[IncidentKey]]:
+    """Cut places into parts of so many."""
+    return (keys[start : start + size] for start in range(0, len(keys), size))
+
+
+async def read(store: Store, keys: Sequence[IncidentKey]) -> list[Incident | None]:
+    """Read incidents, those of one stream together; None for each that is gone, or whose place another one has."""
+    seqs: defaultdict[str, list[int]] = defaultdict(list)
+    for key in keys:
+        seqs[key.stream].append(key.seq)
+    rows = await asyncio.gather(*(store.find_incidents(stream, of_it) for stream, of_it in seqs.items()))
+    by_stream = dict(zip(seqs, rows, strict=True))
+    return [incident_in(by_stream[key.stream], key) for key in keys]
+
+
+def incident_in(rows: Mapping[int, IncidentRow], key: IncidentKey) -> Incident | None:
+    """Give the incident that has a place among rows of its stream."""
+    row = rows.get(key.seq)
     return read_incident(row) if row is not None and row.opened == key.opened else None
+
+
+async def read_one(store: Store, key: IncidentKey) -> Incident:
+    """Read an incident. Raises UnknownIncident if there is none."""
+    (incident,) = await read(store, [key])
+    if incident is None:
+        raise UnknownIncident(id_of(key.stream, key.seq, key.opened))
+    return incident

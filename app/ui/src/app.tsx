@@ -11,14 +11,16 @@ import { StreamView } from "./stream-view";
 import { StreamsView } from "./streams-view";
 import { useTheme } from "./theme";
 
-const STREAM = /^#\/streams\/([^/]+)$/;
+// #/streams/web-1?incident=17 selects the sample that opened the incident
+const STREAM = /^#\/streams\/([^/?]+)(?:\?(.*))?$/;
 const RETRY_MS = 3000;
 
 function Page(): preact.JSX.Element {
   const [theme, toggleTheme] = useTheme();
   const { session, problem, setSession } = useSession();
   const [isHelpOpen, setHelpOpen] = useState(false);
-  const stream = useHash();
+  const place = useHash();
+  const stream = place?.stream ?? null;
   const isIn = session !== null && (!session.keys_required || session.signed_in);
   useShortcuts({ "?": () => setHelpOpen((isOpen) => !isOpen) });
 
@@ -38,7 +40,7 @@ function Page(): preact.JSX.Element {
       </header>
       <ErrorNote problem={problem} />
       {session !== null && !isIn && <SignIn onSignedIn={setSession} />}
-      {isIn && (stream === null ? <StreamsView /> : <StreamView key={stream} stream={stream} theme={theme} mayLabel={mayLabel(session, stream)} />)}
+      {isIn && (place === null ? <StreamsView /> : <StreamView key={`${place.stream}?${place.sample}`} {...place} theme={theme} mayLabel={mayLabel(session, place.stream)} />)}
       <Shortcuts isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
     </>
   );
@@ -75,21 +77,29 @@ function useSession(): Visitor {
   return { session, problem, setSession };
 }
 
+interface Place {
+  stream: string;
+  /** The sample to look at first. */
+  sample: number | null;
+}
+
 /** The stream that the address names. */
-function useHash(): string | null {
+function useHash(): Place | null {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const follow = (): void => setHash(location.hash);
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);
-  return streamIn(hash);
+  return placeIn(hash);
 }
 
-function streamIn(hash: string): string | null {
-  const [, name] = STREAM.exec(hash) ?? [];
+function placeIn(hash: string): Place | null {
+  const [, name, query] = STREAM.exec(hash) ?? [];
+  if (name === undefined) return null;
+  const seq = Number(new URLSearchParams(query).get("incident"));
   try {
-    return name === undefined ? null : decodeURIComponent(name);
+    return { stream: decodeURIComponent(name), sample: Number.isSafeInteger(seq) && seq > 0 ? seq : null };
   } catch {
     return null;
   }

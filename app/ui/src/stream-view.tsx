@@ -20,14 +20,16 @@ import { ValuesCard } from "./values/card";
 
 interface Props {
   stream: string;
+  /** The sample to look at first. */
+  sample: number | null;
   theme: Theme;
   mayLabel: boolean;
 }
 
-export function StreamView({ stream, theme, mayLabel }: Props): preact.JSX.Element {
+export function StreamView({ stream, sample: first, theme, mayLabel }: Props): preact.JSX.Element {
   const state = useStream(stream);
   const { description, version } = state;
-  const [selected, setSelected] = useState<number | null>(null);
+  const [selected, setSelected] = useState<number | null>(first);
   const [relabels, setRelabels] = useState(0);
   const features = featuresOf(description);
   const model = useLoaded(() => get<Model>("density", { stream, covariances: false }), [stream, version]);

@@ -1,9 +1,13 @@
 """GET /incidents: incidents of all streams that a key may read, newest first."""
 
+from datetime import datetime, timedelta, timezone
+from urllib.parse import quote
+
 import pytest
 
+from app.storage.memory import MemoryStore
 from app.streams.views import incidents
-from tests.app.harness import Service
+from tests.app.harness import NOW, DisturbedStore, Service
 from tests.app.incidents import begin, broken, ordinary
 
 
@@ -95,7 +99,10 @@ async def test_pages_name_no_stream_that_a_key_may_not_read(monkeypatch, query, 
 
 
 @pytest.mark.parametrize(
-    "query", ["state=over", "limit=0", "limit=201", "after=s", "after=s~1", "stream=..", "prefix=a%20b", "from=x"]
+    "query",
+    ["state=over", "limit=0", "limit=201", "after=s", "after=s~1", "stream=..", "prefix=a%20b", "by=x"]
+    + [f"{end}={text}" for end in ("from", "to") for text in ("x", "nan", "1e400", "5", "1800000000000", "2027-01-15")]
+    + ["from=1800000002&to=1800000001"],
 )
 async def test_a_wrong_query_is_refused_by_name(service, query):
     answer = await service.http.get(f"/incidents?{query}")
@@ -108,4 +115,91 @@ async def test_an_incident_leads_to_the_live_page(public_url):
     async with Service(public_url=public_url) as service:
         await two_streams(service)
         (one,) = await listed(service, "?stream=web.t")
-        assert one["url"] == f"{public_url.removesuffix('/')}/#/streams/web.t"
+        assert one["url"] == f"{public_url.removesuffix('/')}/#/streams/web.t?incident={one['incident']}"
+
+
+async def test_one_incident_is_as_the_list_has_it(service):
+    await two_streams(service)
+    for one in await listed(service):
+        assert await service.accepted("GET", f"/incidents/{one['id']}") == one
+
+
+@pytest.mark.parametrize("incident", ["s~301~1", "s~300~{opened}", "gone~301~{opened}", "301", "s~x~1", "~1~1", "s~1"])
+async def test_an_incident_that_is_none_is_unknown(service, incident):
+    await two_streams(service)
+    opened = (await listed(service, "?stream=s"))[0]["id"].rpartition("~")[2]
+    incident = incident.format(opened=opened)
+    problem = await service.refused("GET", f"/incidents/{incident}", 404, "unknown_incident")
+    assert (problem["field"], problem["value"]) == ("incident", incident)
+
+
+async def test_a_key_cannot_find_out_whether_there_is_an_incident():
+    async with Service(key="all", api_keys="all,web:read:web.*,writes:observe") as service:
+        await two_streams(service)
+        (there,) = await listed(service, "?stream=s")
+        for key in ("web", "writes"):
+            headers = {"Authorization": f"Bearer {key}"}
+            answers = [
+                await service.refused("GET", f"/incidents/{one}", 403, "forbidden", headers=headers)
+                for one in (there["id"], "s~300~1", "gone~301~1")
+            ]
+            assert len({answer["detail"].replace("gone", "s") for answer in answers}) == 1
+        await service.refused("GET", "/incidents/none", 403, "forbidden", headers={"Authorization": "Bearer writes"})
+        web = {"Authorization": "Bearer web"}
+        await service.refused("GET", "/incidents/none", 404, "unknown_incident", headers=web)
+
+
+async def several(service):
+    """Make an incident that is over, from NOW + 10 to NOW + 30, and one that goes on from NOW + 1000 on."""
+    await service.accepted("PUT", "/streams/s", json={"n_features": 2})
+    times = iter(range(int(NOW) - 300, int(NOW) + 10))
+    service.clock.advance(2_000)
+    await service.observe(ordinary(300), timestamps=[next(times) for _ in range(300)])
+    await service.observe([[9.0, 9.0]] * 2, timestamps=[NOW + 10, NOW + 30])
+    await service.observe(ordinary(20, seed=1), timestamps=[NOW + 40 + place for place in range(20)])
+    await service.observe([[9.0, -9.0]], timestamps=[NOW + 1_000])
+    assert [one["state"] for one in await listed(service)] == ["open", "closed"]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "found"),
+    [
+        (None, None, ["open", "closed"]),
+        (None, 10, ["closed"]),
+        (None, 9.5, []),
+        (30, 31, ["closed"]),
+        (31, 999, []),
+        (31, 1_000, ["open"]),
+        (1_500, None, ["open"]),
+        (15, 20, ["closed"]),
+        (0, 1_000, ["open", "closed"]),
+    ],
+)
+async def test_incidents_are_chosen_by_time(service, first, last, found):
+    await several(service)
+    ends = [(name, NOW + end) for name, end in (("from", first), ("to", last)) if end is not None]
+    for text in (repr, in_words):
+        query = "&".join(f"{name}={text(end)}" for name, end in ends)
+        assert [one["state"] for one in await listed(service, f"?{query}")] == found
+
+
+def in_words(seconds):
+    """Write a time with an offset that is not that of UTC."""
+    return quote(datetime.fromtimestamp(seconds, timezone(timedelta(hours=2))).isoformat())
+
+
+async def test_incidents_that_are_asked_for_rarely_are_read_together():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        await begin(service, 300, incident_close_samples=1)
+        for place in range(30):
+            await service.observe([[9.0, 9.0], *ordinary(1, seed=place)])
+        reads = []
+
+        async def count():
+            reads.append(1)
+
+        store.before["find_incidents"] = count
+        assert len(await listed(service)) >= 10
+        assert await listed(service, "?state=confirmed") == []
+        assert len(reads) == 2

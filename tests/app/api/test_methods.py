@@ -12,6 +12,7 @@ PLACES = {
     "{rule}": "on-call",
     "{template}": "plants",
     "{seq}": "1",
+    "{incident}": "s~101~1800000000000",
     "{file}": "app.js",
 }
 PATHS = sorted({route.path for route in ROUTES})
@@ -62,6 +63,7 @@ async def test_a_path_of_several_routes_names_the_methods_of_all(service: Servic
 @pytest.mark.parametrize("route", READ, ids=lambda route: route.operation.id)
 async def test_head_is_get_without_its_body(service: Service, route: Route) -> None:
     await service.observe(blobs(100))
+    await service.observe([[60.0, -60.0]])
     await service.accepted("PUT", "/rules/on-call", json={"target": "chat", "url": "https://1.1.1.1/a-hook"})
     await service.accepted("PUT", "/templates/plants", json={"streams": "plant-*"})
     path = filled(route.path) + QUERIES.get(route.path, "")
