@@ -99,6 +99,7 @@ class AsyncClient:
     sample = _sending(calls.sample)
     review = _sending(calls.review)
     incidents = _iterating(calls.incidents)
+    incident = _sending(calls.incident)
     check = _sending(calls.check)
     repair = _sending(calls.repair)
     accept = _sending(calls.accept)

@@ -44,7 +44,18 @@ def times_of(samples: Samples, timestamps: Timestamps | None) -> list[float | st
         return _seconds_of_index(timestamps)
     if getattr(getattr(timestamps, "dtype", None), "kind", "") == "M":
         return _seconds_of_array(timestamps)
-    return [_moment(moment) for moment in timestamps]
+    return [moment_of(moment) for moment in timestamps]
+
+
+def moment_of(moment: Timestamp) -> float | str | None:
+    """Give a time as the service takes it; None if it is not known."""
+    if moment is None or moment != moment:
+        return None
+    if not isinstance(moment, datetime):
+        return moment if isinstance(moment, str) else float(moment)
+    if moment.tzinfo is None:
+        raise ValueError(f"the time {moment} has no time zone")
+    return moment.timestamp()
 
 
 def ids_of(ids: Ids, n: int) -> list[str | None] | None:
@@ -84,13 +95,3 @@ def _seconds_of_array(times: Any) -> list[float | str | None]:
 
 def _seconds(nanoseconds: Iterable[int]) -> list[float | str | None]:
     return [None if moment == NOT_A_TIME else moment / NANOSECONDS for moment in nanoseconds]
-
-
-def _moment(moment: Timestamp) -> float | str | None:
-    if moment is None or moment != moment:
-        return None
-    if not isinstance(moment, datetime):
-        return moment if isinstance(moment, str) else float(moment)
-    if moment.tzinfo is None:
-        raise ValueError(f"the time {moment} has no time zone")
-    return moment.timestamp()

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
@@ -24,7 +25,7 @@ from app.streams.maintenance.repair import Checked, Repaired
 from app.streams.views.overview import Overview
 from itan_client import ApiError, AsyncClient, Client, calls
 from itan_client.answers import density, history, incidents, ingest, rules, samples, sources, streams, templates
-from tests.app.harness import Service, blobs
+from tests.app.harness import NOW, Service, blobs
 from tests.client.threaded import Threaded
 
 FIRST = {"features": [{"name": "a"}, {"name": "b"}]}
@@ -57,6 +58,9 @@ SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("summaries", (2,), {}),
     ("incidents", (1,), {}),
     ("incidents", (), {"prefix": "s", "state": "open"}),
+    ("incidents", (), {"begin": NOW - 1, "end": datetime(2028, 1, 1, tzinfo=UTC)}),
+    ("incidents", (), {"end": "1999-01-01T00:00:00Z"}),
+    ("incident", (f"s~151~{round(NOW) * 1000}",), {}),
     ("check", ("s",), {}),
     ("repair", ("s",), {}),
     ("accept", ("s",), {}),
@@ -134,6 +138,9 @@ async def test_both_clients_get_the_same_answers() -> None:
     assert told["get"] == (404, "unknown_stream", [])
     assert told["import_"][:2] == (422, "invalid_snapshot")
     assert told["feedback"].outcome == ["applied", "applied"]
+    incidents = [answer for (name, *_), answer in zip(SCENARIO, found, strict=True) if name == "incidents"]
+    assert told["incident"] == incidents[0][0]
+    assert [[one.incident for one in some] for some in incidents[2:]] == [[151], []]
     assert (told["rules"], told["test_rule"].delivered) == (["mine"], False)
     assert (told["templates"], told["patch"].config["expected_anomaly_rate"]) == (["plants"], 0.002)
     clones = [answer for (name, *_), answer in zip(SCENARIO, found, strict=True) if name == "clone"]

@@ -2,7 +2,7 @@
 
 from itan_client.calls.agents import delete_source, get_source, put_source, sources
 from itan_client.calls.defaults import delete_template, get_template, put_template, templates
-from itan_client.calls.incidents import incidents
+from itan_client.calls.incidents import incident, incidents
 from itan_client.calls.learned import band, density, grid, model
 from itan_client.calls.lifecycle import (
     clone,
@@ -45,6 +45,7 @@ __all__ = [
     "grid",
     "history",
     "import_",
+    "incident",
     "incidents",
     "ingest",
     "ingest_lines",

@@ -41,6 +41,7 @@ BY_STREAM = {
     "get_density_grid",
     "get_band",
     "list_streams",
+    "list_incidents",
 } | {
     "create_stream",
     "change_stream",
