@@ -18,6 +18,7 @@ class StreamPage:
         self.current = self.review.locator(".current")
         self.effect = self.review.locator(".effect")
         self.sample = page.locator(".card.sample")
+        self.reasons = self.sample.locator(".reasons li")
         self.banner = page.locator(".banner")
 
     def tile(self, name: str) -> Locator:

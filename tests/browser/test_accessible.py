@@ -51,7 +51,7 @@ def test_axe_finds_no_grave_fault(service: ServiceProcess, visit: Visit, axe: st
     shown = StreamPage(page)
     shown.settle()
     shown.keyboard.press("j")
-    expect(shown.sample.locator(".contributions")).to_be_visible()
+    expect(shown.reasons.first).to_be_visible()
     shown.button("Anomaly").click()
     expect(shown.effect).to_contain_text("threshold")
     for summary in page.locator("summary").all():
@@ -87,7 +87,7 @@ def test_nothing_is_wider_than_a_phone(service: ServiceProcess, visit: Visit, st
     shown = StreamPage(page)
     shown.settle()
     shown.current.get_by_role("button").click()
-    expect(shown.sample.locator(".contributions")).to_be_visible()
+    expect(shown.reasons.first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 

@@ -26,7 +26,7 @@ def test_the_page_of_a_reviewed_stream_is_pictured(
         seen = shown.effect.inner_text()
         shown.keyboard.press(key)
         expect(shown.effect).not_to_have_text(seen, use_inner_text=True)
-    expect(shown.sample.locator(".contributions")).to_be_visible()
+    expect(shown.reasons.first).to_be_visible()
     expect(shown.tile("labels")).to_have_text("3")
     page.screenshot(path=picture, animations="disabled", full_page=True)
     assert picture.read_bytes().startswith(PNG)

@@ -103,6 +103,8 @@ export interface Sample {
   contributions: Named<number | null> | null;
   expected: Named<number> | null;
   path: number[] | null;
+  /** Nats that labels of samples like it added to the score of now, or took from it. */
+  labels_contribution: number | null;
 }
 
 export interface Node {

@@ -3,7 +3,8 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Session } from "./answers";
 import { ErrorNote } from "./card";
-import { problemOf } from "./hooks";
+import { isOutage, report, useOutages } from "./connection";
+import { RETRY_MS, problemOf } from "./hooks";
 import { type Problem, readSession, signOut, whenSignedOut } from "./service";
 import { Shortcuts, useShortcuts } from "./shortcuts";
 import { SignIn } from "./sign-in";
@@ -13,7 +14,6 @@ import { useTheme } from "./theme";
 
 // #/streams/web-1?incident=17 selects the sample that opened the incident
 const STREAM = /^#\/streams\/([^/?]+)(?:\?(.*))?$/;
-const RETRY_MS = 3000;
 
 function Page(): preact.JSX.Element {
   const [theme, toggleTheme] = useTheme();
@@ -34,16 +34,23 @@ function Page(): preact.JSX.Element {
         <a class="brand" href="#/"><img src="ui/icon.svg" alt="" width="24" height="24" /> itan</a>
         {isIn && stream !== null && <a class="back" href="#/">All streams</a>}
         <span class="space" />
-        <button type="button" class="icon" aria-label="Keys" title="Keys (?)" onClick={() => setHelpOpen(true)}>?</button>
+        <button type="button" class="icon keys-help" aria-label="Keys" title="Keys (?)" onClick={() => setHelpOpen(true)}>?</button>
         <button type="button" class="icon" aria-label={theme === "dark" ? "Light colours" : "Dark colours"} title={theme === "dark" ? "Light" : "Dark"} onClick={toggleTheme}>{theme === "dark" ? "☀" : "☾"}</button>
         {session?.keys_required && session.signed_in && <button type="button" onClick={() => void leave()}>Sign out</button>}
       </header>
+      <Outages />
       <ErrorNote problem={problem} />
       {session !== null && !isIn && <SignIn onSignedIn={setSession} />}
       {isIn && (place === null ? <StreamsView /> : <StreamView key={`${place.stream}?${place.sample}`} {...place} theme={theme} mayLabel={mayLabel(session, place.stream)} />)}
       <Shortcuts isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
     </>
   );
+}
+
+/** The one place that says that the service does not answer. */
+function Outages(): preact.JSX.Element | null {
+  const outages = useOutages();
+  return outages.length === 0 ? null : <p class="banner" role="status">{outages.join(" ")} The page tries again by itself.</p>;
 }
 
 function mayLabel({ keys_required: isAsked, grants }: Session, stream: string): boolean {
@@ -65,10 +72,14 @@ function useSession(): Visitor {
   const [session, setSession] = useState<Session | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   useEffect(() => {
+    const tell = (found: Problem | null): void => {
+      report(whenSignedOut, found);
+      setProblem(found !== null && isOutage(found) ? null : found);
+    };
     const read = (): void => {
       readSession().then(
-        (found) => (setProblem(null), setSession(found)),
-        (error: unknown) => (setProblem(problemOf(error)), setTimeout(read, RETRY_MS)),
+        (found) => (tell(null), setSession(found)),
+        (error: unknown) => (tell(problemOf(error)), setTimeout(read, RETRY_MS)),
       );
     };
     whenSignedOut(read);

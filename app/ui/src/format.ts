@@ -9,6 +9,13 @@ export function number(value: number | null | undefined): string {
   return value.toLocaleString("en", { minimumFractionDigits: digits === 2 ? 2 : 0, maximumFractionDigits: digits });
 }
 
+/** A measured value: four significant digits, but no zero after them. */
+export function measured(value: number): string {
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e15 || size < 1e-3)) return value.toExponential(2);
+  return size >= 1000 ? count(value) : value.toLocaleString("en", { maximumSignificantDigits: 4 });
+}
+
 export function count(value: number): string {
   return Math.round(value).toLocaleString("en");
 }
@@ -20,6 +27,11 @@ export function percent(share: number): string {
 
 export function plural(many: number, one: string): string {
   return `${count(many)} ${one}${many === 1 ? "" : "s"}`;
+}
+
+/** A name short enough for an axis: its beginning and its end. */
+export function shortened(name: string, most = 40): string {
+  return name.length <= most ? name : `${name.slice(0, most / 2 - 1)}…${name.slice(1 - most / 2 + 1)}`;
 }
 
 export function moment(seconds: number | null): string {

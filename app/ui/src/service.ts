@@ -1,10 +1,10 @@
 // Requests to the service that the page came from.
 import type { Session } from "./answers";
 
-/** The status of a problem that no answer came. */
-export const UNREACHABLE = 0;
+/** The code of a problem that no answer came. */
+export const UNREACHABLE = "unreachable";
 
-/** An answer that refuses, as problem+json tells it; or none. */
+/** An answer that refuses, as problem+json tells it; or none, then the status is 0. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -75,8 +75,13 @@ async function reach(url: string, request: RequestInit): Promise<Response> {
   try {
     return await fetch(url, { ...request, credentials: "same-origin", cache: "no-store" });
   } catch {
-    throw new Problem(UNREACHABLE, "unreachable", "The service does not answer.");
+    throw unreachable();
   }
+}
+
+/** No answer came. */
+export function unreachable(): Problem {
+  return new Problem(0, UNREACHABLE, "The service does not answer.");
 }
 
 async function refusal(answer: Response, url: string): Promise<Problem> {

@@ -1,21 +1,20 @@
 // Everything that the page knows of one stream: what it asked for, and the events since then.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Columns, History, LabelEvent, StreamDescription } from "./answers";
-import { problemOf } from "./hooks";
+import { isOutage, report } from "./connection";
+import { RETRY_MS, problemOf } from "./hooks";
 import { follow } from "./live";
 import { type Label, type Labels, type Row, extended, relabelled, rowsOf } from "./rows";
-import { Problem, type Query, UNREACHABLE, get, streamPath } from "./service";
+import { Problem, type Query, get, streamPath, unreachable } from "./service";
 
 const TAIL = 2000;
 const MOST_LABELS = 1000;
 const FLUSH_MS = 200;
 const REFRESH_MS = 2500;
-const RETRY_MS = 3000;
 
 export interface StreamState {
   description: StreamDescription | null;
   tail: Row[];
-  isConnected: boolean;
   problem: Problem | null;
   /** Grows when what was learned may look different: what is drawn from the model is asked for again. */
   version: number;
@@ -25,7 +24,7 @@ export interface StreamState {
 }
 
 type Told = Omit<StreamState, "labelled">;
-const UNKNOWN: Told = { description: null, tail: [], isConnected: true, problem: null, version: 0, labels: new Map() };
+const UNKNOWN: Told = { description: null, tail: [], problem: null, version: 0, labels: new Map() };
 
 export function useStream(stream: string): StreamState {
   const [told, setTold] = useState<Told>(UNKNOWN);
@@ -53,10 +52,6 @@ function newestOf(before: Labels, after: Labels): Labels {
 
 type Change = (before: Told) => Partial<Told>;
 
-function failed(problem: Problem): Change {
-  return (before) => ({ problem, isConnected: before.isConnected && problem.status !== UNREACHABLE });
-}
-
 /** Keeps the state of one stream true: samples are shown in gulps, the model is asked for now and then. */
 class Watch {
   private waiting: Row[] = [];
@@ -65,6 +60,8 @@ class Watch {
   private retrying: number | undefined;
   private unfollow = (): void => {};
   private isStopped = false;
+  /** The event stream fails, and comes back, apart from the requests. */
+  private readonly follower = {};
 
   constructor(
     private readonly stream: string,
@@ -94,6 +91,8 @@ class Watch {
     window.clearTimeout(this.flushing);
     window.clearTimeout(this.refreshing);
     window.clearTimeout(this.retrying);
+    report(this, null);
+    report(this.follower, null);
   }
 
   labelled(seq: number, label: Label): void {
@@ -116,12 +115,20 @@ class Watch {
   private describe = (): Promise<void> =>
     this.attempt(async () => {
       const description = await get<StreamDescription>(streamPath(this.stream));
+      if (!this.isStopped) report(this, null);
       return (before) => ({ description, version: before.version + 1, problem: null });
     });
 
   private async attempt(work: () => Promise<Change>): Promise<void> {
-    const change: Change = await work().catch((error: unknown) => failed(problemOf(error)));
+    const change: Change = await work().catch((error: unknown) => this.failed(problemOf(error)));
     if (!this.isStopped) this.set(change);
+  }
+
+  private failed(problem: Problem): Change {
+    if (!this.isStopped) report(this, problem);
+    if (!isOutage(problem)) return () => ({ problem });
+    this.refreshSoon();
+    return () => ({});
   }
 
   private take = (columns: Columns): void => {
@@ -158,6 +165,6 @@ class Watch {
 
   private connected = (isConnected: boolean): void => {
     if (isConnected) this.refreshSoon();
-    this.set(() => ({ isConnected }));
+    report(this.follower, isConnected ? null : unreachable());
   };
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { FeatureConfig, Model, Sample, StreamDescription } from "./answers";
 import { Card, ErrorNote } from "./card";
 import { DensityCard } from "./density/card";
-import { count, number, percent } from "./format";
+import { count, number, percent, plural } from "./format";
 import { useLoaded } from "./hooks";
 import { IncidentNote } from "./incident-note";
 import { useLabelling } from "./labelling";
@@ -11,7 +11,7 @@ import { ReviewCard } from "./review/card";
 import { useQueue } from "./review/queue";
 import { SampleCard } from "./sample-card";
 import { ScoreCard } from "./score/card";
-import { get, streamPath } from "./service";
+import { type Problem, get, streamPath } from "./service";
 import { useShortcuts } from "./shortcuts";
 import { type StreamState, useStream } from "./stream-state";
 import type { Theme } from "./theme";
@@ -77,12 +77,11 @@ export function StreamView({ stream, sample: first, theme, mayLabel }: Props): p
   }, [stream]);
 
   if (description === null) {
-    return <main class="alone"><h1>{stream}</h1><ErrorNote problem={state.problem} /></main>;
+    return <Missing stream={stream} problem={state.problem} />;
   }
   return (
     <main class="stream">
       <Head stream={stream} description={description} state={state} nodes={model.data?.nodes.length ?? 0} />
-      {!state.isConnected && <p class="banner" role="status">The service does not answer. The page continues by itself when it is back.</p>}
       <ErrorNote problem={state.problem} />
       <IncidentNote
         {...{ incident: description.incident, rows: state.tail, mayLabel, onSelect: setSelected }}
@@ -100,6 +99,7 @@ export function StreamView({ stream, sample: first, theme, mayLabel }: Props): p
           />
           <SampleCard
             {...{ sample, features, mayLabel }}
+            hasCalendar={description.config.calendar !== null}
             problem={selected === null ? null : looked.problem}
             onLabel={(label) => sample !== null && labelling.give(sample.seq, label, sample.label)}
             onClose={() => setSelected(null)}
@@ -111,6 +111,17 @@ export function StreamView({ stream, sample: first, theme, mayLabel }: Props): p
         {description.ready && <DensityCard {...{ stream, features, version, model: model.data, sample, onSelect: setSelected }} />}
         {description.ready && <TreeCard model={model.data} problem={model.problem} features={features} sample={sample} />}
       </div>
+    </main>
+  );
+}
+
+/** A stream that cannot be shown, or not yet. */
+function Missing({ stream, problem }: { stream: string; problem: Problem | null }): preact.JSX.Element {
+  return (
+    <main class="alone">
+      <h1>{stream}</h1>
+      <ErrorNote problem={problem} />
+      {problem !== null && <p><a href="#/">Go to the list of all streams</a></p>}
     </main>
   );
 }
@@ -139,23 +150,24 @@ function Head({ stream, description, state, nodes }: HeadProps): preact.JSX.Elem
         <Tile name="samples" value={count(Math.max(description.next_seq - 1, state.tail.at(-1)?.seq ?? 0))} />
         <Tile name={`flagged of newest ${count(state.tail.length)}`} value={state.tail.length === 0 ? "–" : percent(flagged / state.tail.length)} />
         <Tile name="threshold" value={number(description.threshold)} />
-        <Tile name="labels" value={count(costs.labels)} />
-        <Tile name="false alarms" value={count(costs.false_alarms)} />
-        <Tile name="misses" value={count(costs.misses)} />
-        <Tile name="nodes" value={count(nodes)} />
+        <Tile name="labels" one="label" value={count(costs.labels)} />
+        <Tile name="false alarms" one="false alarm" value={count(costs.false_alarms)} />
+        <Tile name="misses" one="miss" value={count(costs.misses)} />
+        <Tile name="nodes" one="node" value={count(nodes)} />
       </dl>
     </div>
   );
 }
 
-function Tile({ name, value }: { name: string; value: string }): preact.JSX.Element {
-  return <div class="tile" data-tile={name}><dt>{name}</dt><dd>{value}</dd></div>;
+/** A number and its name; one: the name of a single one. */
+function Tile({ name, one = name, value }: { name: string; one?: string; value: string }): preact.JSX.Element {
+  return <div class="tile" data-tile={name}><dt>{value === "1" ? one : name}</dt><dd>{value}</dd></div>;
 }
 
 function WarmUp({ description }: { description: StreamDescription }): preact.JSX.Element {
   const { samples_needed: needed, n_seen: seen } = description;
   return (
-    <Card title="Warming up" name="warm-up" caption={`${count(needed)} more samples will fix the scale of the features; then scores begin.`}>
+    <Card title="Warming up" name="warm-up" caption={`${plural(needed, "more sample")} will fix the scale of the features; then scores begin.`}>
       <progress value={seen} max={seen + needed} aria-label="Warm-up">{seen} of {seen + needed}</progress>
     </Card>
   );

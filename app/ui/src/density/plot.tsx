@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import type { FeatureConfig, Grid, History, Model, Sample } from "../answers";
 import { coordinate } from "../coordinates";
-import { number } from "../format";
+import { number, shortened } from "../format";
 import { Axis } from "./axis";
 import { contourPaths } from "./contours";
 import { type Dot, marksPath, nearestDot, pairs, placed } from "./points";
@@ -114,8 +114,8 @@ function Axes({ x, y, width, names }: { x: Axis; y: Axis; width: number; names: 
       {y.ticks().map(({ at, value }) => (
         <text key={value} x={MARGIN.left - 6} y={at + 4} text-anchor="end">{tick(value)}</text>
       ))}
-      <text class="name" x={(MARGIN.left + right) / 2} y={HEIGHT - 6} text-anchor="middle">{names[0]} →</text>
-      <text class="name" transform={`translate(12 ${(MARGIN.top + bottom) / 2}) rotate(-90)`} text-anchor="middle">{names[1]} →</text>
+      <text class="name" x={(MARGIN.left + right) / 2} y={HEIGHT - 6} text-anchor="middle">{shortened(names[0])} →</text>
+      <text class="name" transform={`translate(12 ${(MARGIN.top + bottom) / 2}) rotate(-90)`} text-anchor="middle">{shortened(names[1])} →</text>
     </g>
   );
 }
