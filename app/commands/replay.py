@@ -1,44 +1,73 @@
 """`itan replay`: send a labelled file through a service."""
 
-import csv
+import codecs
 import json
+import sys
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Final, Literal
+from zoneinfo import ZoneInfo
 
 import typer
 
-from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, fail, one_line_errors
+from app.commands.connection import DEFAULT_URL, MISUSED, Key, Url, fail, one_line_errors
 from app.commands.progress import progress
 from app.commands.stopping import INTERRUPTED, StopRequests
 from itan_client import Client
 
-if TYPE_CHECKING:
-    from app.replay.feed import Outcome
+LOCAL_STREAM: Final = "replay"
 
 
 def replay(
     file: Annotated[str, typer.Argument(help="A .csv or .csv.gz file with a header, or - for stdin.")],
-    stream: Stream,
+    stream: Annotated[
+        str | None, typer.Option("--stream", "-s", help="Id of the stream.", show_default=f"{LOCAL_STREAM}, if --local")
+    ] = None,
     label_column: Annotated[
         str | None, typer.Option(help="Column of the truth: 1 anomalous, 0 normal, empty unknown.")
     ] = None,
+    label_values: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ANOMALY,NORMAL",
+            help="What the labels are called; * is all others.",
+            show_default="1,0 or true,false",
+        ),
+    ] = None,
     label_delay: Annotated[int, typer.Option(min=0, help="Samples between a sample and its label.")] = 100,
-    label_group: Annotated[
-        int, typer.Option(min=1, help="Send this many labels at a time, the first of them late: faster, but not exact.")
-    ] = 1,
+    label_every: Annotated[
+        int, typer.Option(min=1, help="Send the labels that are due after every so many samples.")
+    ] = 100,
+    exact_delay: Annotated[
+        bool, typer.Option("--exact-delay", help="Send each label just when it is due: exact, and much slower.")
+    ] = False,
     label_rate: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the labels that is sent.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the choice of the labels that are sent.")] = 0,
     final_labels: Annotated[bool, typer.Option(help="At the end, send the labels that are not due yet.")] = True,
     columns: Annotated[
-        str, typer.Option(help="Feature columns, comma-separated.", show_default="all numeric ones")
+        str, typer.Option(help="Feature columns, comma-separated.", show_default="all without another role")
     ] = "",
-    drop: Annotated[str, typer.Option(help="Columns to leave out, comma-separated.")] = "",
+    drop: Annotated[str, typer.Option("--drop", "--ignore", help="Columns to leave out, comma-separated.")] = "",
     timestamp_column: Annotated[
-        str | None, typer.Option(help="Column of timestamps: epoch seconds or RFC 3339.", show_default=False)
+        str | None, typer.Option(help="Column of times: ISO 8601 or epoch time.", show_default=False)
+    ] = None,
+    timestamp_unit: Annotated[
+        Literal["s", "ms", "us", "ns"] | None,
+        typer.Option(help="Unit of times that are numbers.", show_default="the one that makes them 1990 to 2100"),
+    ] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option(help="Zone of times without one, and of the calendar: Europe/Berlin.", show_default="UTC"),
     ] = None,
     id_column: Annotated[str | None, typer.Option(help="Column of sample ids.", show_default=False)] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="comma, semicolon, tab or another character.", show_default="guessed")
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Encoding of the file.")] = "utf-8",
+    header: Annotated[
+        str, typer.Option(help="Names of the columns, comma-separated, if the file has no line of them.")
+    ] = "",
     batch_size: Annotated[
         int, typer.Option(min=1, help="Most samples in a request; a label that is due ends the batch.")
     ] = 100,
@@ -61,7 +90,6 @@ def replay(
             "The times are those of --timestamp-column."
         ),
     ] = "",
-    timezone: Annotated[str, typer.Option(help="Time zone of the calendar, such as Europe/Berlin.")] = "UTC",
     url: Url = DEFAULT_URL,
     key: Key = None,
     retry_seconds: Annotated[
@@ -84,40 +112,54 @@ def replay(
 ) -> None:
     """Send a labelled file to a stream, the labels late, and report the results.
 
-    Every numeric column that has no other role is a feature, except those of --drop; the report names them.
+    Every column that has no other role is a feature, except those of --drop. The file is looked through before anything
+    is sent: a column of text, an index, or one that looks like a label or a time is refused unless it is named.
 
-    The label of sample t is sent after sample t + delay and before the next, so a batch ends when a label is due.
+    The label of sample t is due after sample t + delay, and sent at the next of the times of --label-every.
     Ctrl-C stops after the current request, and reports what was sent.
     """
+    from app.replay.creation import config_to_create
     from app.replay.feed import Plan
     from app.replay.local import local_service
     from app.replay.plot import draw
+    from app.replay.reading.columns import Columns, names_of
+    from app.replay.reading.lines import Form, separator_of
+    from app.replay.reading.table import Meaning, open_table
     from app.replay.report import format_report
-    from app.replay.rows import Columns, open_table
-    from app.replay.run import Start, run_replay
+    from app.replay.run import Replay, Start
+    from app.replay.scores import write_scores
     from app.replay.signals import signals_of
 
     if store and not local:
         raise fail("--store needs --local: a running service has its own store", MISUSED)
+    if stream is None and not local:
+        raise fail("--stream names the stream to send to; only with --local it may be left out", MISUSED)
     _refuse_absent_folders(scores, plot)
     if plot and find_spec("matplotlib") is None:
         raise fail("--plot needs matplotlib: uv run --extra plot itan replay ...", MISUSED)
-    parts = Columns(label_column, timestamp_column, id_column, _names(columns), _names(drop))
-    plan = Plan(stream, batch_size, label_delay, label_group, label_rate, seed, limit, final_labels, plot is not None)
-    start = Start(first, resume, _full_config(config, context, calendar, timezone, timestamp_column), _names(context))
+    stream = stream or LOCAL_STREAM
+    every = 1 if exact_delay else label_every
+    plan = Plan(stream, batch_size, label_delay, every, label_rate, seed, limit, final_labels, plot is not None)
     service = local_service(store) if local else nullcontext(url)
-    with one_line_errors(), StopRequests() as stop, open_table(file, parts) as table, service as address:
-        with (
-            Client(address, None if local else key, retry_seconds=retry_seconds) as client,
-            progress("samples", limit) as posted,
-        ):
-            outcome, report = run_replay(client, table, plan, start, stop.came, posted)
-            signals = signals_of(client, report, outcome) if plot else []
-        print(json.dumps(report.to_dict()) if as_json else format_report(report))
-        if scores:
-            _write_scores(outcome, scores)
-        if plot:
-            draw(outcome, signals, stream, plot)
+    with one_line_errors(), StopRequests() as stop:
+        parts = Columns(label_column, timestamp_column, id_column, names_of(columns), names_of(drop))
+        meaning = Meaning(_label_values(label_values), timestamp_unit, _zone(timezone))
+        full_config = config_to_create(config, context, calendar, timezone, timestamp_column)
+        start = Start(first, resume, full_config, names_of(context))
+        form = Form(separator_of(separator), _encoding(encoding), names_of(header))
+        with open_table(file, parts, meaning, form) as table, service as address:
+            with Client(address, None if local else key, retry_seconds=retry_seconds) as client:
+                prepared = Replay(client, table, plan, start, stop.came)
+                for note in prepared.survey.notes:
+                    print("itan:", note, file=sys.stderr)
+                with progress("samples", prepared.n_samples) as posted:
+                    outcome, report = prepared.run(posted)
+                signals = signals_of(client, report, outcome) if plot else []
+            print(json.dumps(report.to_dict()) if as_json else format_report(report))
+            if scores:
+                write_scores(outcome, scores)
+            if plot:
+                draw(outcome, signals, stream, plot)
     if outcome.stopped:
         raise typer.Exit(INTERRUPTED)
 
@@ -129,55 +171,28 @@ def _refuse_absent_folders(*paths: Path | None) -> None:
             raise fail(f"there is no folder {path.parent} to write {path.name} to", MISUSED)
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _config(text: str | None) -> dict[str, Any] | None:
+def _label_values(text: str | None) -> tuple[str, str] | None:
     if text is None:
         return None
-    try:
-        config = json.loads(text)
-    except ValueError as error:
-        raise fail(f"--config is not JSON: {error}", MISUSED) from None
-    if not isinstance(config, dict):
-        raise fail("--config must be a JSON object", MISUSED)
-    return config
+    anomalous, _, normal = (part.strip() for part in text.partition(","))
+    if not anomalous or not normal or "," in normal or anomalous == normal:
+        raise fail(f"--label-values {text!r} is not two values, the anomalous and the normal one: 1,0", MISUSED)
+    return anomalous, normal
 
 
-def _full_config(
-    text: str | None, context: str, calendar: str, timezone: str, timestamp_column: str | None
-) -> dict[str, Any] | None:
-    """Give the config of a stream that is to be created: that of --config, with the calendar; None for no stream."""
-    config = _config(text)
-    if context and config and not {"features", "n_features"}.isdisjoint(config):
-        raise fail("--context needs a --config without features: give their roles there", MISUSED)
-    if not calendar:
-        return {} if config is None and context else config
-    if config and "calendar" in config:
-        raise fail("--calendar needs a --config without a calendar", MISUSED)
-    if timestamp_column is None:
-        raise fail("--calendar needs --timestamp-column, the column of the times", MISUSED)
-    return {**(config or {}), "calendar": {"periods": _periods(calendar), "timezone": timezone}}
-
-
-def _periods(text: str) -> list[str | float]:
-    periods: list[str | float] = []
-    for name in _names(text):
+def _zone(name: str | None) -> str | None:
+    if name is not None:
         try:
-            periods.append(float(name))
-        except ValueError:
-            periods.append(name)
-    return periods
+            ZoneInfo(name)
+        except (KeyError, OSError, ValueError):
+            raise fail(f"--timezone {name!r} is not known; an example is Europe/Berlin", MISUSED) from None
+    return name
 
 
-def _write_scores(outcome: "Outcome", path: Path) -> None:
-    said = (outcome.seq, outcome.score, outcome.threshold, outcome.severity)
-    columns = (*said, map(int, outcome.flag), outcome.incident, outcome.label)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["seq", "score", "threshold", "severity", "flag", "incident", "label"])
-        # csv writes a float by repr, which reads back as the same float
-        writer.writerows(
-            (*cells, None if label is None else int(label)) for *cells, label in zip(*columns, strict=True)
-        )
+def _encoding(name: str) -> str:
+    try:
+        # some codecs are not of text
+        b"".decode(name)
+        return codecs.lookup(name).name
+    except LookupError:
+        raise fail(f"--encoding {name!r} is not known; examples are utf-8, latin-1 and utf-16", MISUSED) from None

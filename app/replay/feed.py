@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from app.replay.rows import Row
+from app.replay.reading.table import Row
 from app.replay.schedule import LabelQueue, Revealed
 from itan_client import Client, Observed
 
@@ -16,12 +16,15 @@ MOST_LABELS_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Plan:
-    """How to replay: batches of at most `batch_size`, a share of the labels, each `label_delay` samples late."""
+    """How to replay: batches of at most `batch_size`, a share of the labels, each `label_delay` samples late.
+
+    Labels are sent after every `label_every` samples, so they may be later.
+    """
 
     stream: str
     batch_size: int = 100
     label_delay: int = 100
-    label_group: int = 1
+    label_every: int = 1
     label_rate: float = 1.0
     seed: int = 0
     limit: int | None = None
@@ -85,7 +88,7 @@ class Feed:
         self._names = names
         self._stopping = stopping
         self._posted = posted
-        self._queue = LabelQueue(plan.label_delay, plan.label_group)
+        self._queue = LabelQueue(plan.label_delay, plan.label_every)
         self._lot = np.random.default_rng(plan.seed)
         self._batch: list[tuple[Row, Revealed | None]] = []
 
@@ -165,6 +168,6 @@ def _ids(rows: Sequence[Row]) -> list[str | None] | None:
     return ids if any(ids) else None
 
 
-def _timestamps(rows: Sequence[Row]) -> list[float | str] | None:
+def _timestamps(rows: Sequence[Row]) -> list[float] | None:
     timestamps = [row.timestamp for row in rows if row.timestamp is not None]
     return timestamps or None

@@ -1,12 +1,13 @@
 """The results of a replay: how well the scores rank, what the decisions cost, how fast it was."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from app.replay.feed import Outcome
+from app.replay.feed import Outcome, Plan
 from app.replay.ranking import average_precision, best_fixed_threshold, ranking_auc
 from itan_client import Stream
 
@@ -15,7 +16,8 @@ from itan_client import Stream
 class Report:
     """Figures of one replay; ranking and costs cover the samples that have a score and a label in the file.
 
-    context names the features that are context, timestamps the column of the times that were sent.
+    context names the features that are context, timestamps the column of the times that were sent. notes say what was
+    guessed about the file. Labels came label_delay samples late, or up to label_every - 1 later.
     longest_incident is in samples, from the one that opened it to the one that ended it.
     """
 
@@ -24,6 +26,9 @@ class Report:
     context: list[str]
     calendar: dict[str, Any] | None
     timestamps: str | None
+    notes: list[str]
+    label_delay: int
+    label_every: int
     samples: int
     not_scored: int
     labelled: int
@@ -55,7 +60,9 @@ class Report:
         return asdict(self)
 
 
-def make_report(outcome: Outcome, seconds: float, stream: Stream, timestamps: str | None = None) -> Report:
+def make_report(
+    outcome: Outcome, plan: Plan, seconds: float, stream: Stream, timestamps: str | None, notes: Sequence[str]
+) -> Report:
     """Sum up an outcome; `stream` is the stream after it, for its costs and its threshold."""
     config = stream.config
     cost_miss, cost_false_alarm = config["cost_false_negative"], config["cost_false_positive"]
@@ -73,6 +80,9 @@ def make_report(outcome: Outcome, seconds: float, stream: Stream, timestamps: st
         context=[feature["name"] for feature in config["features"] or () if feature["role"] == "context"],
         calendar=config["calendar"],
         timestamps=timestamps,
+        notes=list(notes),
+        label_delay=plan.label_delay,
+        label_every=plan.label_every,
         samples=len(outcome.score),
         not_scored=outcome.score.count(None),
         labelled=len(judged),
@@ -112,6 +122,7 @@ def format_report(report: Report) -> str:
         "not scored": f"{report.not_scored} (warm-up)",
         "judged": f"{report.labelled}, {report.anomalies} of them anomalous",
         "labels sent": f"{report.labels_sent}" + (f" ({outcomes})" if outcomes else ""),
+        "label delay": _delay(report),
         "ranking AUC": _number(report.ranking_auc),
         "average precision": _number(report.average_precision),
         "flags": f"{report.flags}: {report.true_alarms} true alarms, {report.false_alarms} false alarms",
@@ -122,6 +133,14 @@ def format_report(report: Report) -> str:
         "threshold at the end": _number(report.threshold),
     }
     return "\n".join(f"{name:<21} {value}" for name, value in lines.items())
+
+
+def _delay(report: Report) -> str:
+    if report.label_every == 1:
+        return f"{report.label_delay} samples, exactly"
+    latest = report.label_delay + report.label_every - 1
+    grouped = f"sent after every {report.label_every} (--exact-delay sends each alone)"
+    return f"{report.label_delay} to {latest} samples: {grouped}"
 
 
 def _context(report: Report) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.replay.feed import Feed, Outcome, Plan
+from app.replay.reading.cells import BadTable
+from app.replay.reading.table import Table
 from app.replay.report import Report, make_report
-from app.replay.rows import BadTable, Table
 from app.streams.batches.undeclared import NO_MEASUREMENTS
 from itan_client import ApiError, Client, ServiceUnreachable, Stream
 
@@ -34,25 +35,51 @@ class Start:
     context: tuple[str, ...] = ()
 
 
-def run_replay(
-    client: Client,
-    table: Table,
-    plan: Plan,
-    start: Start,
-    stopping: Callable[[], bool] = lambda: False,
-    posted: Callable[[int], object] = lambda _: None,
-) -> tuple[Outcome, Report]:
-    """Feed a table to a stream, until it ends or `stopping` says so, and report the results."""
-    state = find_stream(client, plan.stream)
-    config = start.config if state is not None else _declared(start.config, table)
-    if config is not None:
-        client.create(plan.stream, _with_features(config, table, start.context))
+class Replay:
+    """A replay that is ready to run: the file was looked through, and the stream created if that was asked for.
+
+    Raises BadTable, before anything is created, if the file cannot be used.
+    """
+
+    def __init__(
+        self, client: Client, table: Table, plan: Plan, start: Start, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._plan = plan
+        self._start = start
+        self._stopping = stopping
         state = find_stream(client, plan.stream)
-    feed = _make_feed(client, table, plan, state, start, stopping, posted)
-    began = time.perf_counter()
-    _feed(feed, table, start.first_row)
-    seconds = time.perf_counter() - began
-    return feed.outcome, make_report(feed.outcome, seconds, client.get(plan.stream), table.timestamp_column)
+        config = start.config if state is not None else _declared(start.config, table)
+        if features := _named_features(state.config if state else config or {}):
+            table.choose(features)
+        self.survey = table.survey()
+        if config is not None:
+            client.create(plan.stream, _with_features(config, table, start.context))
+            state = find_stream(client, plan.stream)
+        self._is_new = state is None
+        self._already = state.next_seq - 1 if state and start.resume else 0
+
+    @property
+    def n_samples(self) -> int | None:
+        """How many samples there are to send; None if nobody knows."""
+        if not self.survey.is_whole:
+            return self._plan.limit
+        left = max(self.survey.n_rows - self._start.first_row - self._already, 0)
+        return left if self._plan.limit is None else min(left, self._plan.limit)
+
+    def run(self, posted: Callable[[int], object] = lambda _: None) -> tuple[Outcome, Report]:
+        """Feed the table to the stream, until it ends or somebody stops it, and report the results."""
+        names = self._table.features if self._is_new else None
+        feed = Feed(
+            self._client, self._plan, already=self._already, names=names, stopping=self._stopping, posted=posted
+        )
+        began = time.perf_counter()
+        _feed(feed, self._table, self._start.first_row)
+        seconds = time.perf_counter() - began
+        state = self._client.get(self._plan.stream)
+        timestamps = self._table.columns.timestamp
+        return feed.outcome, make_report(feed.outcome, self._plan, seconds, state, timestamps, self.survey.notes)
 
 
 def find_stream(client: Client, stream: str) -> Stream | None:
@@ -66,19 +93,16 @@ def find_stream(client: Client, stream: str) -> Stream | None:
 
 
 def _declared(config: Mapping[str, Any] | None, table: Table) -> Mapping[str, Any] | None:
-    """Give the config of a new stream, one also for chosen columns that would not be taken for measurements.
-
-    Raises BadTable if nobody chose them.
-    """
-    if config is not None and ("features" in config or "n_features" in config):
-        return config
-    odd = [name for name in table.features if name.lower() in NO_MEASUREMENTS]
-    if odd and not table.is_chosen:
-        raise BadTable(
-            f"the column {odd[0]} is no measurement by its name: name its role (--label-column, --timestamp-column),"
-            " leave it out (--drop), or name the features (--columns)"
-        )
+    """Give the config of a new stream, one also for chosen columns that would not be taken for measurements."""
+    odd = table.are_chosen and any(name.lower() in NO_MEASUREMENTS for name in table.features)
     return {} if odd and config is None else config
+
+
+def _named_features(config: Mapping[str, Any]) -> list[str]:
+    """Give the names of a config's features; none if it has no names, or the service will refuse it."""
+    features = config.get("features")
+    known = features if isinstance(features, list) else []
+    return [str(feature["name"]) for feature in known if isinstance(feature, dict) and "name" in feature]
 
 
 def _with_features(config: Mapping[str, Any], table: Table, context: Sequence[str]) -> dict[str, Any]:
@@ -88,22 +112,6 @@ def _with_features(config: Mapping[str, Any], table: Table, context: Sequence[st
         raise BadTable(f"{', '.join(absent)} cannot be context: the features are {', '.join(table.features)}")
     features = [{"name": name, "role": "context" if name in context else "value"} for name in table.features]
     return {"features": features, **config}
-
-
-def _make_feed(
-    client: Client,
-    table: Table,
-    plan: Plan,
-    state: Stream | None,
-    start: Start,
-    stopping: Callable[[], bool],
-    posted: Callable[[int], object],
-) -> Feed:
-    if state is None:
-        return Feed(client, plan, names=table.features, stopping=stopping, posted=posted)
-    if features := state.config.get("features"):
-        table.choose([feature["name"] for feature in features])
-    return Feed(client, plan, already=state.next_seq - 1 if start.resume else 0, stopping=stopping, posted=posted)
 
 
 def _feed(feed: Feed, table: Table, first_row: int) -> None:

@@ -14,21 +14,21 @@ class Revealed:
 
 
 class LabelQueue:
-    """Labels wait until `delay` samples have followed their own, then are sent `group` at a time.
+    """Labels wait until `delay` samples have followed their own, and then for the next of the times of sending.
 
-    With a group of one the label of sample t is sent after sample t + delay and before t + delay + 1. What a replay
-    does to a stream then depends only on the delay, not on how its samples are cut into batches. A larger group waits
-    for its last label.
+    Those come after every so many samples. With `every` = 1 the label of sample t is sent after sample t + delay and
+    before t + delay + 1; else up to `every` - 1 samples later. What a replay does to a stream depends only on this, not
+    on how its samples are cut into batches.
 
-    >>> queue = LabelQueue(delay=2)
+    >>> queue = LabelQueue(delay=2, every=5)
     >>> queue.add(Revealed(1, True))
-    >>> queue.due(2), queue.next_stop()
-    ([], 3)
+    >>> queue.due(4), queue.next_stop()
+    ([], 5)
     """
 
-    def __init__(self, delay: int, group: int = 1) -> None:
+    def __init__(self, delay: int, every: int = 1) -> None:
         self._delay = delay
-        self._group = group
+        self._every = every
         self._waiting: deque[Revealed] = deque()
 
     def add(self, label: Revealed) -> None:
@@ -36,10 +36,10 @@ class LabelQueue:
         self._waiting.append(label)
 
     def due(self, n_posted: int) -> list[Revealed]:
-        """Take out the full groups that are due after this many posted samples."""
+        """Take out the labels that are due after this many posted samples."""
         out: list[Revealed] = []
         while (stop := self.next_stop()) is not None and stop <= n_posted:
-            out += (self._waiting.popleft() for _ in range(self._group))
+            out.append(self._waiting.popleft())
         return out
 
     def rest(self) -> list[Revealed]:
@@ -49,7 +49,8 @@ class LabelQueue:
         return rest
 
     def next_stop(self) -> int | None:
-        """Say after how many samples the next group is due, as far as its labels are known."""
-        if len(self._waiting) < self._group:
+        """Say after how many samples labels are sent next, as far as they are known."""
+        if not self._waiting:
             return None
-        return self._waiting[self._group - 1].position + self._delay
+        due = self._waiting[0].position + self._delay
+        return due + -due % self._every

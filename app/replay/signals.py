@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +37,7 @@ def signals_of(client: Client, report: Report, outcome: Outcome) -> list[Signal]
     """Give the first features that are no context, if the stream has any context and is ready."""
     if not outcome.rows or not (report.context or report.calendar):
         return []
-    times = times_of([row.timestamp for row in outcome.rows]) if report.timestamps else None
+    times = np.array([row.timestamp for row in outcome.rows], dtype=np.float64) if report.timestamps else None
     names = report.features or [str(place) for place in range(len(outcome.rows[0].values))]
     shown = [name for name in names if name not in report.context][:MOST_SIGNALS]
     try:
@@ -64,8 +63,3 @@ def _drawn(band: Band, name: str, x: Floats, values: Floats, seqs: Sequence[int]
     band_x = np.array(band.time if seqs is None else seqs, dtype=np.float64)
     order = np.argsort(band_x, kind="stable")
     return Signal(name, seqs is None, x, values, band_x[order], low[order], middle[order], high[order])
-
-
-def times_of(stamps: Sequence[float | str | None]) -> Floats:
-    """Give timestamps as the service reads them, in epoch seconds."""
-    return np.array([datetime.fromisoformat(s).timestamp() if isinstance(s, str) else s for s in stamps], np.float64)

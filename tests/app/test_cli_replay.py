@@ -62,7 +62,7 @@ def report(*words: str | Path, **options: Any) -> dict[str, Any]:
 
 
 def options(table: Path, stream: str, url: str) -> list[str]:
-    words = [str(table), "--stream", stream, "--label-column", "y", "--drop", "row", "--url", url]
+    words = [str(table), "--stream", stream, "--label-column", "y", "--drop", "row,host", "--url", url]
     return [*words, "--label-delay", "10", "--label-rate", "0.2"]
 
 
@@ -133,7 +133,7 @@ def test_a_stream_is_created_with_a_config_and_its_costs_count(service: str, tab
 
 
 def test_ids_go_along_and_make_a_repeat_harmless(service: str, table: Path) -> None:
-    words = [*options(table, "ids", service), "--id-column", "host"]
+    words = [*options(table, "ids", service), "--drop", "row", "--id-column", "host"]
     first, second = report(*words), report(*words)
     assert second["last_seq"] == first["last_seq"] == N
     assert second["label_outcomes"] == {"duplicate": first["labels_sent"]}
@@ -224,8 +224,8 @@ def test_the_report_tells_context_and_the_column_of_the_times(service: str, seas
         (["--calendar", "day"], "--timestamp-column"),
         (["--calendar", "day", "--timestamp-column", "when", "--config", '{"calendar": null}'], "--calendar needs"),
         (["--context", "load", "--config", '{"n_features": 3}'], "--context needs"),
-        (["--context", "noise"], "noise cannot be context"),
-        (["--context", "load,rate,when"], "nothing but context"),
+        (["--drop", "when", "--context", "noise"], "noise cannot be context"),
+        (["--drop", "when", "--context", "load,rate"], "nothing but context"),
         (["--calendar", "month", "--timestamp-column", "when"], "calendar.periods[0]"),
     ],
 )
@@ -247,16 +247,21 @@ def test_a_missing_matplotlib_is_said_before_anything_is_sent(table: Path, monke
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--url", "http://127.0.0.1:9"], 1, "no answer from http://127.0.0.1:9"),
-        (["--label-column", "truth"], 2, "no column truth; there are row, a, b, host, y"),
+        (["--drop", "row,host", "--url", "http://127.0.0.1:9"], 1, "no answer from http://127.0.0.1:9"),
+        (["--label-column", "truth"], 2, "t.csv: no column truth; there are row, a, b, host, y"),
+        ([], 2, "row (by its name no measurement); host (240 cells are no number, first in line 2: 'h0'"),
+        (["--label-column", "y", "--label-values", "1"], 2, "--label-values '1' is not two values"),
+        (["--timezone", "Mars/Base"], 2, "--timezone 'Mars/Base' is not known"),
+        (["--encoding", "klingon"], 2, "--encoding 'klingon' is not known"),
+        (["--separator", "both"], 2, "--separator 'both' is not comma, semicolon, tab"),
         (["--columns", "host"], 2, "line 2, column host: 'h0' is not a finite number"),
         (["--store", "memory://"], 2, "--store needs --local"),
         (["--plot", "no-such-folder/p.png"], 2, "there is no folder no-such-folder to write p.png to"),
         (["--scores", "no-such-folder/s.csv"], 2, "there is no folder no-such-folder to write s.csv to"),
         (["--config", "{"], 2, "--config is not JSON"),
         (["--config", "[]"], 2, "--config must be a JSON object"),
-        (["--drop", "row", "--config", '{"beta": -1}'], 1, "beta"),
-        (["--drop", "row", "--stream", "no such/id"], 1, "stream"),
+        (["--drop", "row,host", "--config", '{"beta": -1}'], 1, "beta"),
+        (["--drop", "row,host", "--stream", "no such/id"], 1, "stream"),
     ],
 )
 def test_what_goes_wrong_is_one_line(service: str, table: Path, words: list[str], code: int, message: str) -> None:
@@ -300,6 +305,34 @@ def await_samples(service: str, stream: str) -> None:
     with Client(service) as client:
         while stream not in client.streams():
             os.sched_yield()
+
+
+def test_a_local_service_needs_no_stream(table: Path) -> None:
+    assert report(table, "--drop", "row,host,y", "--local", "--limit", "40")["stream"] == "replay"
+    assert "--stream names the stream" in replay(table, "--drop", "row,host", code=2).stderr
+
+
+def test_labels_are_grouped_unless_the_delay_is_to_be_exact(service: str, table: Path) -> None:
+    grouped = report(*options(table, "grouped", service))
+    exact = report(*options(table, "exact", service), "--exact-delay")
+    assert (grouped["label_delay"], grouped["label_every"], exact["label_every"]) == (10, 100, 1)
+    assert grouped["labels_sent"] == exact["labels_sent"]
+    assert "10 to 109 samples: sent after every 100" in replay(*options(table, "said", service)).stdout
+
+
+def test_labels_are_read_as_told_and_doubted_if_most_are_anomalies(service: str, table: Path, tmp_path: Path) -> None:
+    turned = tmp_path / "turned.csv"
+    turned.write_text(
+        re.sub(r",(0|1)?$", lambda m: {"1": ",-1", "0": ",1"}.get(m[1], ","), table.read_text(), flags=re.M)
+    )
+    refused = replay(*options(turned, "turned", service), code=2)
+    assert f"{turned}: column y holds the labels '1' (" in refused.stderr
+    told = replay(*options(turned, "told", service), "--label-values=-1,1", "--json")
+    assert json.loads(told.stdout)["anomalies"] == report(*options(table, "as-ever", service))["anomalies"] > 0
+    assert told.stderr == ""
+    wrong = replay(*options(turned, "wrong-way", service), "--label-values", "1,-1", "--json")
+    assert "itan: warning: 9" in wrong.stderr
+    assert json.loads(wrong.stdout)["notes"][0].startswith("warning: 9")
 
 
 @pytest.fixture

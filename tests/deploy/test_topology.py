@@ -91,7 +91,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def replay(table: Path, *where: str) -> dict[str, Any]:
-    words = ["--stream", "replayed", "--label-column", "label", "--label-delay", "20", "--label-group", "10", "--json"]
+    words = ["--stream", "replayed", "--label-column", "label", "--label-delay", "20", "--label-every", "10", "--json"]
     done = subprocess.run([*ITAN, "replay", str(table), *words, *where], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)

@@ -9,7 +9,7 @@ import pytest
 
 from app.replay import schedule
 from app.replay.feed import Feed, Plan
-from app.replay.rows import Row
+from app.replay.reading.table import Row
 from itan_client import Observed
 
 
@@ -78,16 +78,24 @@ def test_batches_are_as_long_as_the_labels_let_them_be() -> None:
     ]
 
 
-def test_a_group_of_labels_waits_for_its_last() -> None:
-    recorder, _ = fed(Plan("s", 100, label_delay=2, label_group=3), rows(10))
+def test_labels_that_are_due_wait_for_the_next_time_of_sending() -> None:
+    recorder, _ = fed(Plan("s", 100, label_delay=2, label_every=4), rows(10))
     assert recorder.events == [
-        ("samples", [1, 2, 3, 4, 5]),
-        ("labels", [1, 2, 3]),
-        ("samples", [6, 7, 8]),
-        ("labels", [4, 5, 6]),
+        ("samples", [1, 2, 3, 4]),
+        ("labels", [1, 2]),
+        ("samples", [5, 6, 7, 8]),
+        ("labels", [3, 4, 5, 6]),
         ("samples", [9, 10]),
         ("labels", [7, 8, 9, 10]),
     ]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 100])
+def test_times_of_sending_do_not_depend_on_batches(batch_size: int) -> None:
+    labelled = [2, 3, 11, 30]
+    whole = fed(Plan("s", 7, label_delay=4, label_every=5), rows(40, labelled))[0]
+    assert flat(fed(Plan("s", batch_size, label_delay=4, label_every=5), rows(40, labelled))[0]) == flat(whole)
+    assert [batch for kind, batch in whole.events if kind == "labels"] == [[2, 3], [11], [30]]
 
 
 def test_labels_that_are_not_due_can_be_kept_for_later() -> None:
@@ -96,10 +104,10 @@ def test_labels_that_are_not_due_can_be_kept_for_later() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 4, 9, 10, 15])
-@pytest.mark.parametrize("group", [1, 4])
+@pytest.mark.parametrize("every", [1, 4])
 @pytest.mark.parametrize("rate", [1.0, 0.4])
-def test_two_parts_are_the_whole(cut: int, group: int, rate: float) -> None:
-    plan = {"batch_size": 4, "label_delay": 3, "label_group": group, "label_rate": rate, "seed": 5}
+def test_two_parts_are_the_whole(cut: int, every: int, rate: float) -> None:
+    plan = {"batch_size": 4, "label_delay": 3, "label_every": every, "label_rate": rate, "seed": 5}
     whole, _ = fed(Plan("s", **plan), rows(20))
     first, _ = fed(Plan("s", **plan, limit=cut, final_labels=False), rows(20))
     second = Recorder(base=0, n_seen=cut)
@@ -107,7 +115,7 @@ def test_two_parts_are_the_whole(cut: int, group: int, rate: float) -> None:
     # the labels that fell due at the cut go out twice, which the service calls duplicates
     news = [event for event in flat(second) if event not in flat(first)]
     assert flat(first) + news == flat(whole)
-    assert len(flat(second)) - len(news) <= group
+    assert len(flat(second)) - len(news) <= every
 
 
 def test_labels_lost_in_the_break_are_sent_after_it() -> None:
