@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from app.api.problems import HTTP_CODES, TABLE
+from app.main import ROUTES
 from app.metrics import Metrics
 from app.settings import Settings
 from core import DetectorConfig
@@ -122,6 +124,29 @@ def test_every_problem_code_is_listed_with_its_status() -> None:
         code: status for status, code in HTTP_CODES.items()
     }
     assert listed == expected
+
+
+def test_every_route_is_listed() -> None:
+    served = {(route.method, re.sub(r"{\w+}", "*", route.path)) for route in ROUTES}
+    page = {(method, path) for method, path in served if path == "/" or path.startswith("/ui/")}
+    assert set(routes_listed()) | page | {("POST", "/ingest/otlp/v1/metrics")} == served | {("GET", "/docs")}
+
+
+def routes_listed() -> Iterator[tuple[str, str]]:
+    """Methods and paths of the table, with * for names; several methods may share a path, ... is the path before."""
+    section = API.split("# Routes\n", 1)[1].split("\n#", 1)[0]
+    for row in re.findall(r"^\| (`.*?`) \| ", section, re.MULTILINE):
+        methods: list[str] = []
+        stem, used = "", True
+        for method, path in re.findall(r"`([A-Z]*) ?([/.][^?`]*)?[^`]*`", row):
+            if method:
+                methods = [*([] if used else methods), method]
+                used = False
+            if path:
+                whole = path.replace("...", stem)
+                stem = stem if path.startswith("...") else whole.rpartition("/")[0]
+                used = True
+                yield from ((given, re.sub(r"/[A-Z]+\b", "/*", whole)) for given in methods)
 
 
 def test_every_metric_is_listed() -> None:
