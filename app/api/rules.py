@@ -16,12 +16,13 @@ from app.api.service import Service, service_of
 from app.notices.addresses import HostUnknown, TargetRefused, addresses_of
 from app.notices.notice import trial_notice
 from app.notices.posts import post_of
-from app.notices.rule import InvalidRule, Rule, check
+from app.notices.rule import InvalidRule, Rule, check, redacted
 from app.notices.sender import PORTS, NotDelivered
 from app.security import Scope
 
 NAME: Final = re.compile(RULE["pattern"].strip("^$"))
 NAME_LIMIT: Final = "1 to 64 letters, digits, dots, underscores or hyphens"
+SHOWN: Final = {*Rule.__struct_fields__} - {"secret", "url"}
 ALL: Final = "*"
 """A rule tells somebody else of streams, and its URL may be a secret: that takes a key for all streams."""
 
@@ -58,8 +59,8 @@ def read_rule(given: Any) -> Rule:
 
 
 def without_secrets(given: dict[str, Any]) -> dict[str, Any]:
-    """Give a body as a refusal may repeat it."""
-    return {name: value for name, value in given.items() if name in Rule.__struct_fields__ and name != "secret"}
+    """Give a body as a refusal may repeat it: a URL may be a secret, and an unknown field a misspelt one."""
+    return {name: value if name in SHOWN else redacted(value) for name, value in given.items()}
 
 
 async def refuse_private(service: Service, rule: Rule) -> None:

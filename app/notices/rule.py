@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 from datetime import UTC, datetime, time
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import httpx2
@@ -18,6 +18,8 @@ Target = Literal["webhook", "chat", "alertmanager"]
 Transition = Literal["opened", "closed"]
 PRINTABLE: Final = re.compile("[!-~]{1,512}")
 WHSEC: Final = "whsec_"
+REDACTED: Final = "[redacted]"
+"""What a refusal shows of what may be a secret."""
 SIGNING: Final = f"{WHSEC} and 24 to 64 bytes in base64"
 TOKEN: Final = "up to 512 printable ASCII characters without blanks"  # noqa: S105
 NO_SECRET: Final = "none: a chat's URL is its secret"  # noqa: S105
@@ -100,7 +102,7 @@ def check_url(text: str) -> None:
     except (httpx2.InvalidURL, ValueError):
         is_url = False
     if not (is_url and text.isascii() and text.isprintable()):
-        raise InvalidRule("url", None, "an http or https URL in ASCII")
+        raise InvalidRule("url", redacted(text), "an http or https URL in ASCII")
     if url.userinfo or url.fragment:
         raise InvalidRule("url", url.host, "a URL without a user, a password or a fragment")
 
@@ -115,7 +117,12 @@ def check_secret(rule: Rule) -> None:
         case "chat":
             is_good, limit = not rule.secret, NO_SECRET
     if not is_good:
-        raise InvalidRule("secret", None, limit)
+        raise InvalidRule("secret", redacted(rule.secret), limit)
+
+
+def redacted(value: Any) -> Any:
+    """Give what a refusal shows of a value that may be a secret: nothing of it, but whether there is one."""
+    return REDACTED if value else value
 
 
 def is_signing_secret(secret: str) -> bool:

@@ -48,6 +48,24 @@ async def test_a_bad_rule_changes_nothing_and_is_refused_by_name(service, given,
 
 
 @pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ({"secret": "whsec_c2hvcnQ="}, "[redacted]"),
+        ({"secret": ["whsec_c2hvcnQ="]}, "[redacted]"),
+        ({"secrets": "whsec_c2hvcnQ="}, "[redacted]"),
+        ({"secret": ""}, ""),
+        ({"url": "hooks.example.org/c2hvcnQ="}, "[redacted]"),
+        ({"url": f"https://hooks.example.org/c2hvcnQ={2048 * 'x'}"}, "[redacted]"),
+        ({"least_severity": -1}, -1),
+    ],
+)
+async def test_a_refusal_says_that_it_does_not_repeat_what_may_be_secret(service, given, value):
+    problem = (await service.http.put("/rules/on-call", json=RULE | given)).json()
+    assert problem["value"] == value
+    assert "c2hvcnQ" not in str(problem)
+
+
+@pytest.mark.parametrize(
     ("path", "given", "limit"),
     [
         ("/rules/a", RULE | {"target": "pager"}, "one of webhook, chat, alertmanager"),
