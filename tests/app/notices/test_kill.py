@@ -1,39 +1,119 @@
-"""A real service, killed just after it has answered: its notice comes all the same; and notices from samples on."""
+"""Notices from samples on; and a real service that is killed: its notices come all the same."""
 
-import signal
+import asyncio
+import os
+import random
 import time
+from collections import defaultdict
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
 
-import httpx2
+import numpy as np
 
+from itan_client import AsyncClient, Observed, ServiceUnreachable
 from tests.app.harness import Service
 from tests.app.incidents import begin, ordinary, outage
 from tests.app.notices.conftest import SECRET
-from tests.app.notices.receiver import receiving
-from tests.app.test_cli_serve import serving
+from tests.app.notices.receiver import Received, Receiver, receiving
+from tests.integration.process import ServiceProcess
+
+What = tuple[str, int, str]
+"""A stream, the seq of its incident, and the type of a notice."""
+STREAMS = "abcd"
+KILLS = int(os.environ.get("ITAN_TEST_KILLS", "3"))
+"""Kill more often with `ITAN_TEST_KILLS=100 pytest -s`."""
+OBSERVED = list[tuple[str, Observed]]
 
 
-async def test_a_notice_survives_a_kill_right_after_the_answer(database):
-    settings = {"ITAN_NOTICES_ALLOW_PRIVATE": "true"}
-    async with receiving() as receiver, httpx2.AsyncClient(timeout=30) as http:
-        with serving("--store", database, **settings) as (process, url):
-            rule = {"target": "webhook", "url": receiver.url, "secret": SECRET}
-            (await http.put(f"{url}/rules/on-call", json=rule)).raise_for_status()
-            (await http.put(f"{url}/streams/s", json={"n_features": 2})).raise_for_status()
-            (await http.post(f"{url}/observe?stream=s", json={"samples": ordinary(1000)})).raise_for_status()
-            before = len(receiver.received)
-            answer = (await http.post(f"{url}/observe?stream=s", json={"samples": outage(3)})).raise_for_status()
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        opened = next(incident for incident in answer.json()["incident"] if incident)
-        with serving("--store", database, **settings):
-            while not any(said(one) == (opened, "incident.opened") for one in receiver.received):
-                await receiver.wait_for(len(receiver.received) + 1)
-    of_it = {one.id for one in receiver.received[before:] if said(one) == (opened, "incident.opened")}
-    assert len(of_it) == 1
+async def right_after_the_answers(receiver: Receiver, answering: asyncio.Task[OBSERVED], dice: random.Random) -> None:
+    await answering
 
 
-def said(one):
-    return one.json["data"]["seq"], one.json["type"]
+async def as_a_notice_arrives(receiver: Receiver, answering: asyncio.Task[OBSERVED], dice: random.Random) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(3):
+            await receiver.wait_for(len(receiver.received) + dice.randint(1, len(STREAMS)))
+    await asyncio.sleep(dice.uniform(0, 0.005))
+
+
+async def at_any_time(receiver: Receiver, answering: asyncio.Task[OBSERVED], dice: random.Random) -> None:
+    await asyncio.sleep(dice.uniform(0, 1.5))
+
+
+MOMENTS = [right_after_the_answers, as_a_notice_arrives, at_any_time]
+
+
+async def observe_all(client: AsyncClient, is_outage: bool, far: float) -> OBSERVED:
+    """Let an incident of each stream open, or end; what was not acknowledged is sent again after the restart."""
+    samples = (np.array(outage(3)) * far).tolist() if is_outage else ordinary(20)
+    return [(stream, await observe_surely(client, stream, samples)) for stream in STREAMS]
+
+
+async def observe_surely(client: AsyncClient, stream: str, samples: list[list[float]]) -> Observed:
+    """Send samples until they are acknowledged, with the same ids."""
+    ids = [f"{stream}-{uuid4().hex}" for _ in samples]
+    while True:
+        try:
+            return await client.observe(stream, samples, ids)
+        except ServiceUnreachable:
+            await asyncio.sleep(0.02)
+
+
+def expected_of(answers: OBSERVED) -> list[What]:
+    """Give the notices that are due of what was acknowledged, in order."""
+    return [
+        (stream, incident or 0, "incident.opened" if event == "opened" else "incident.closed")
+        for stream, answer in answers
+        for incident, event in zip(answer.incident or [], answer.event or [], strict=True)
+        if event
+    ]
+
+
+def what(one: Received) -> What:
+    about = one.json
+    return about["data"]["stream"], about["data"]["seq"], about["type"]
+
+
+async def through_kills(
+    service: ServiceProcess, client: AsyncClient, receiver: Receiver, dice: random.Random
+) -> list[What]:
+    """Let incidents open and end while the service is killed; give the notices that are due."""
+    expected = list[What]()
+    await client.put_rule("on-call", {"target": "webhook", "url": receiver.url, "secret": SECRET})
+    for stream in STREAMS:
+        expected += expected_of([(stream, await client.observe(stream, ordinary(600)))])
+    for kill in range(KILLS):
+        answering = asyncio.create_task(observe_all(client, is_outage=kill % 2 == 0, far=1 + kill))
+        await MOMENTS[kill % len(MOMENTS)](receiver, answering, dice)
+        service.kill()
+        await asyncio.to_thread(service.start)
+        expected += expected_of(await answering)
+    return expected
+
+
+async def test_no_kill_loses_a_notice_and_doubles_have_the_same_id(database: str, tmp_path: Path) -> None:
+    """Kill a real service just after its answers, just as its notices arrive, and at any other time."""
+    seed = random.SystemRandom().randrange(2**32)
+    dice = random.Random(seed)
+    async with receiving() as receiver:
+        with ServiceProcess(database, tmp_path, notices_allow_private=True) as service:
+            async with AsyncClient(service.url, retry_seconds=0) as client:
+                expected = await through_kills(service, client, receiver, dice)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(30):
+                    while not set(expected) <= set(map(what, receiver.received)):
+                        await receiver.wait_for(len(receiver.received) + 1)
+    first, ids = dict.fromkeys(map(what, receiver.received)), defaultdict(set)
+    for one in receiver.received:
+        ids[what(one)].add(one.id)
+    print(f"seed {seed}: {KILLS} kills, {len(ids)} notices, {len(receiver.received) - len(ids)} doubles")
+    assert set(first) == set(expected)
+    assert [len(same) for same in ids.values()] == [1] * len(expected)
+    assert len(set.union(*ids.values())) == len(expected)
+    for stream in STREAMS:
+        of_stream = [[one for one in told if one[0] == stream] for told in (first, expected)]
+        assert of_stream[0] == of_stream[1]
 
 
 async def test_samples_become_notices_with_features_and_severity():
