@@ -47,7 +47,7 @@ export interface FeatureConfig {
 
 export interface StreamDescription {
   stream: string;
-  config: { n_features: number; warmup: number; features?: FeatureConfig[] | null; calendar: object | null };
+  config: { n_features: number; warmup: number; features?: FeatureConfig[] | null; calendar: { timezone: string } | null };
   n_seen: number;
   next_seq: number;
   oldest_seq: number;

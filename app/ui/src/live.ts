@@ -27,7 +27,7 @@ export function follow(stream: string, from: string | undefined, listener: Liste
   };
 
   const open = (): void => {
-    source = new EventSource(address(streamPath(stream, "/events"), { after: position }));
+    source = new EventSource(address(streamPath(stream, "/events"), { after: position, values: true }));
     source.onopen = () => listener.connected(true);
     source.onerror = () => {
       listener.connected(false);

@@ -16,6 +16,8 @@ export interface Row {
   isAnomaly: boolean;
   incident: number | null;
   label: Label;
+  /** Those of the features, where they were asked for. */
+  values?: (number | null)[];
 }
 
 export function rowsOf(columns: Columns): Row[] {
@@ -28,6 +30,7 @@ export function rowsOf(columns: Columns): Row[] {
     isAnomaly: columns.is_anomaly[i] ?? false,
     incident: columns.incident[i] ?? null,
     label: columns.label[i] ?? null,
+    values: columns.values?.[i],
   }));
 }
 

@@ -12,11 +12,12 @@ import { useQueue } from "./review/queue";
 import { SampleCard } from "./sample-card";
 import { ScoreCard } from "./score/card";
 import { type Problem, get, streamPath } from "./service";
+import { SignalsCard } from "./signals/card";
 import { useShortcuts } from "./shortcuts";
 import { type StreamState, useStream } from "./stream-state";
 import type { Theme } from "./theme";
+import { useView } from "./timeline/view";
 import { TreeCard } from "./tree/card";
-import { ValuesCard } from "./values/card";
 
 interface Props {
   stream: string;
@@ -29,8 +30,18 @@ interface Props {
 export function StreamView({ stream, sample: first, theme, mayLabel }: Props): preact.JSX.Element {
   const state = useStream(stream);
   const { description, version } = state;
+  const view = useView(stream, state);
   const [selected, setSelected] = useState<number | null>(first);
   const [relabels, setRelabels] = useState(0);
+  // what is looked at is brought into view
+  const look = (seq: number | null): void => {
+    setSelected(seq);
+    if (seq !== null) view.show(seq);
+  };
+  const isLoaded = state.tail.length > 0;
+  useEffect(() => {
+    if (isLoaded && first !== null) view.show(first);
+  }, [isLoaded]);
   const features = featuresOf(description);
   const model = useLoaded(() => get<Model>("density", { stream, covariances: false }), [stream, version]);
   const looked = useLoaded(
@@ -50,7 +61,7 @@ export function StreamView({ stream, sample: first, theme, mayLabel }: Props): p
   const queue = useQueue(stream, version, labelling.said);
   const turnTo = (seq: number): void => {
     queue.turnTo(seq);
-    setSelected(seq);
+    look(seq);
   };
   // show the next sample at once, so that a key pressed before the answer comes is for a sample that was seen
   const judge = (label: boolean): void => {
@@ -58,12 +69,12 @@ export function StreamView({ stream, sample: first, theme, mayLabel }: Props): p
     if (!mayLabel || current === undefined) return;
     const following = queue.waiting[queue.at + 1] ?? queue.waiting[queue.at - 1];
     labelling.give(current.seq, label, null);
-    setSelected(following?.seq ?? null);
+    look(following?.seq ?? null);
   };
   const undo = (): void => {
     if (mayLabel) labelling.undo();
   };
-  const move = (step: number): void => setSelected(queue.move(step));
+  const move = (step: number): void => look(queue.move(step));
   useShortcuts({
     a: () => judge(true),
     n: () => judge(false),
@@ -84,15 +95,22 @@ export function StreamView({ stream, sample: first, theme, mayLabel }: Props): p
       <Head stream={stream} description={description} state={state} nodes={model.data?.nodes.length ?? 0} />
       <ErrorNote problem={state.problem} />
       <IncidentNote
-        {...{ incident: description.incident, rows: state.tail, mayLabel, onSelect: setSelected }}
+        {...{ incident: description.incident, rows: state.tail, mayLabel, onSelect: look }}
         onNormal={(seq) => labelling.give(seq, false, null)}
       />
-      {!description.ready && <WarmUp description={description} />}
       <div class="columns">
-        <ScoreCard {...{ stream, state, theme, selected, onSelect: setSelected }} />
+        {description.ready ? (
+          <ScoreCard
+            {...{ view, theme, selected, onSelect: look }}
+            threshold={description.threshold}
+            calendarZone={description.config.calendar?.timezone ?? null}
+          />
+        ) : (
+          <WarmUp description={description} />
+        )}
         <div class="side">
           <ReviewCard
-            {...{ queue, labelling, mayLabel, onSelect: setSelected }}
+            {...{ queue, labelling, mayLabel, onSelect: look }}
             onLabel={judge}
             onUndo={undo}
             onMove={move}
@@ -105,10 +123,8 @@ export function StreamView({ stream, sample: first, theme, mayLabel }: Props): p
             onClose={() => setSelected(null)}
           />
         </div>
-        {description.ready && (
-          <ValuesCard {...{ stream, features, version, theme, onSelect: setSelected }} hasCalendar={description.config.calendar !== null} />
-        )}
-        {description.ready && <DensityCard {...{ stream, features, version, model: model.data, sample, onSelect: setSelected }} />}
+        <SignalsCard {...{ stream, state, description, features, view, sample, theme, onSelect: look }} />
+        {description.ready && <DensityCard {...{ stream, features, version, model: model.data, sample, onSelect: look }} />}
         {description.ready && <TreeCard model={model.data} problem={model.problem} features={features} sample={sample} />}
       </div>
     </main>
@@ -166,9 +182,10 @@ function Tile({ name, one = name, value }: { name: string; one?: string; value: 
 
 function WarmUp({ description }: { description: StreamDescription }): preact.JSX.Element {
   const { samples_needed: needed, n_seen: seen } = description;
+  const [now, all] = [count(seen), plural(seen + needed, "sample")];
   return (
-    <Card title="Warming up" name="warm-up" caption={`${plural(needed, "more sample")} will fix the scale of the features; then scores begin.`}>
-      <progress value={seen} max={seen + needed} aria-label="Warm-up">{seen} of {seen + needed}</progress>
+    <Card title="Score" name="warm-up" caption={`Warming up: ${now} of ${all}. Scores begin when these have fixed the scale of the features.`}>
+      <progress value={seen} max={seen + needed} aria-label="Warm-up">{now} of {all}</progress>
     </Card>
   );
 }

@@ -1,53 +1,44 @@
 // The score line with its buttons, its caption and its table.
-import { useEffect, useState } from "preact/hooks";
-import type { History } from "../answers";
+import { useMemo, useState } from "preact/hooks";
 import { Card, ErrorNote } from "../card";
 import { count, moment, number, plural } from "../format";
-import { useLoaded } from "../hooks";
-import { type Row, relabelled, rowsOf } from "../rows";
-import { get, streamPath } from "../service";
-import type { StreamState } from "../stream-state";
+import type { Row } from "../rows";
 import type { Theme } from "../theme";
+import { stretchesOf } from "../timeline/incidents";
+import type { Span } from "../timeline/span";
+import { ZONE } from "../timeline/ticks";
+import type { View } from "../timeline/view";
 import { ScoreChart } from "./chart";
 import { type Frame, frameOf } from "./frame";
-import { stretchesOf } from "./incidents";
-import { type Span, liveSpan, oldest, panned, zoomed } from "./span";
 
 interface Props {
-  stream: string;
-  state: StreamState;
+  view: View;
+  /** The threshold of now. */
+  threshold: number | null;
+  /** The timezone of the stream's calendar, if it has one. */
+  calendarZone: string | null;
   theme: Theme;
   selected: number | null;
   onSelect: (seq: number) => void;
 }
 
-const SETTLE_MS = 150;
 const PAN = 0.5;
 const ZOOM = 2;
-const POINTS = 2000;
 const TABLE_ROWS = 12;
 
-export function ScoreCard({ stream, state, theme, selected, onSelect }: Props): preact.JSX.Element {
-  const [view, setView] = useState<Span | null>(null);
+export function ScoreCard({ view, threshold: present, calendarZone, theme, selected, onSelect }: Props): preact.JSX.Element {
   const [hovered, setHovered] = useState<Row | null>(null);
-  const newest = state.tail.at(-1)?.seq ?? 0;
-  const all = { from: state.description?.oldest_seq ?? 1, to: newest };
-  const span = view ?? liveSpan(newest);
-  const { rows, problem } = useRows(stream, state, view);
-  const threshold = view === null ? (state.description?.threshold ?? null) : null;
-  const frame = frameOf(rows, span, threshold);
-
-  const pan = (share: number): void => setView((now) => panned(now ?? span, share, all));
-  const zoom = (factor: number, at = 0.5): void => setView((now) => zoomed(now ?? span, factor, at, all));
-  const live = (): void => setView(null);
+  const { span, rows, problem } = view;
+  const threshold = view.isLive ? present : null;
+  const frame = useMemo(() => frameOf(rows, span, threshold), [rows, span, threshold]);
   const actions: Record<string, () => void> = {
-    ArrowLeft: () => pan(-PAN / 2),
-    ArrowRight: () => pan(PAN / 2),
-    "+": () => zoom(1 / ZOOM),
-    "=": () => zoom(1 / ZOOM),
-    "-": () => zoom(ZOOM),
-    Home: () => setView(oldest(span, all)),
-    End: live,
+    ArrowLeft: () => view.pan(-PAN / 2),
+    ArrowRight: () => view.pan(PAN / 2),
+    "+": () => view.zoom(1 / ZOOM),
+    "=": () => view.zoom(1 / ZOOM),
+    "-": () => view.zoom(ZOOM),
+    Home: view.oldest,
+    End: view.live,
   };
   const onKey = (event: KeyboardEvent): void => {
     const act = event.target === event.currentTarget ? actions[event.key] : undefined;
@@ -60,7 +51,7 @@ export function ScoreCard({ stream, state, theme, selected, onSelect }: Props): 
     <Card
       title="Score"
       caption="High = unusual. Above the dashed line = flagged."
-      tools={<Tools isLive={view === null} pan={pan} zoom={zoom} live={live} />}
+      tools={<Tools view={view} />}
     >
       <ErrorNote problem={problem} />
       <div
@@ -70,77 +61,39 @@ export function ScoreCard({ stream, state, theme, selected, onSelect }: Props): 
         aria-label="Score of each sample. Left and right arrows move, plus and minus zoom, Home goes to the oldest, End follows the newest."
         data-from={Math.round(span.from)}
         data-to={Math.round(span.to)}
+        data-axis={view.axis.byClock ? "time" : "samples"}
         onKeyDown={onKey}
       >
-        <ScoreChart
-          {...{ rows, span, frame, selected, threshold, theme }}
-          onHover={setHovered}
-          onPick={onSelect}
-          gestures={{ pan, zoom }}
-        />
+        <ScoreChart {...{ view, frame, selected, threshold, theme }} onHover={setHovered} onPick={onSelect} />
       </div>
       <Legend />
+      {view.axis.byClock && <p class="note zone">{zoneNote(calendarZone)}</p>}
       <p class="readout">{hovered === null ? told(rows, span, frame) : toldOf(hovered)}</p>
       <FlaggedTable rows={rows} span={span} onSelect={onSelect} />
     </Card>
   );
 }
 
-/** The rows of the view: from what is followed where that reaches, and else from the log. */
-function useRows(stream: string, state: StreamState, view: Span | null): { rows: Row[]; problem: Error | null } {
-  const settled = useSettled(view);
-  const reaches = (span: Span | null): boolean => span === null || span.from >= (state.tail[0]?.seq ?? 1);
-  const asked = reaches(settled) ? null : settled;
-  const { data, problem } = useLoaded(
-    async () => (asked === null ? null : readHistory(stream, asked)),
-    [stream, asked?.from, asked?.to],
-  );
-  if (reaches(view)) return { rows: state.tail, problem };
-  return { rows: relabelled(data ?? state.tail, state.labels), problem };
-}
-
-/** Half a span more on both sides, so that a short drag shows no gap. */
-async function readHistory(stream: string, span: Span): Promise<Row[]> {
-  const spare = (span.to - span.from) / 2;
-  const to = Math.ceil(span.to + spare);
-  const rows: Row[] = [];
-  let from: number | null = Math.max(1, Math.floor(span.from - spare));
-  while (from !== null) {
-    // the service reads this many samples at once, and says where to continue
-    const part: History = await get<History>(streamPath(stream, "/history"), { from, to, points: POINTS });
-    rows.push(...rowsOf(part));
-    from = part.next;
-  }
-  return rows;
-}
-
-/** A value once it has stood still for a moment. */
-function useSettled<T>(value: T): T {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = window.setTimeout(() => setSettled(value), SETTLE_MS);
-    return () => window.clearTimeout(timer);
-  }, [value]);
-  return settled;
-}
-
-interface ToolsProps {
-  isLive: boolean;
-  pan: (share: number) => void;
-  zoom: (factor: number) => void;
-  live: () => void;
-}
-
-function Tools({ isLive, pan, zoom, live }: ToolsProps): preact.JSX.Element {
+function Tools({ view: { pan, zoom, live, isLive, axis, setByClock } }: { view: View }): preact.JSX.Element {
   return (
     <div class="buttons">
+      <div class="pair" role="group" aria-label="Along the charts">
+        <button type="button" aria-pressed={axis.byClock} onClick={() => setByClock(true)}>Time</button>
+        <button type="button" aria-pressed={!axis.byClock} onClick={() => setByClock(false)}>Samples</button>
+      </div>
       <button type="button" class="icon" aria-label="Older" title="Older" onClick={() => pan(-PAN)}>←</button>
       <button type="button" class="icon" aria-label="Newer" title="Newer" onClick={() => pan(PAN)}>→</button>
       <button type="button" class="icon" aria-label="Zoom out" title="Zoom out" onClick={() => zoom(ZOOM)}>−</button>
       <button type="button" class="icon" aria-label="Zoom in" title="Zoom in" onClick={() => zoom(1 / ZOOM)}>+</button>
-      <button type="button" class="live" aria-pressed={isLive} onClick={live}>Live</button>
+      <button type="button" class="live" aria-pressed={isLive} onClick={live}>{isLive ? "Live" : "Back to live"}</button>
     </div>
   );
+}
+
+/** Whose times these are. */
+function zoneNote(calendarZone: string | null): string {
+  const other = calendarZone === null || calendarZone === ZONE ? "" : ` The calendar of the stream follows ${calendarZone}.`;
+  return `Times are those of your browser, ${ZONE}.${other}`;
 }
 
 function Legend(): preact.JSX.Element {

@@ -1,126 +1,90 @@
-// The score line itself: uPlot with our markers.
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
-import { number } from "../format";
-import { useNewest, useWidth } from "../hooks";
+// The score line itself.
+import { useMemo } from "preact/hooks";
+import type uPlot from "uplot";
+import { useNewest } from "../hooks";
 import type { Row } from "../rows";
 import { type Theme, colour } from "../theme";
+import { ends, placed } from "../timeline/axis";
+import { shadeIncidents } from "../timeline/incidents";
+import { drawMarks, drawPresent, drawSelected } from "../timeline/marks";
+import { lineSeries, usePlot } from "../timeline/plot";
+import { bottomAxis, leftAxis } from "../timeline/ticks";
+import type { View } from "../timeline/view";
 import type { Frame } from "./frame";
-import { type Gestures, listen } from "./gestures";
-import { shadeIncidents } from "./incidents";
-import { drawMarkers } from "./markers";
-import type { Span } from "./span";
 
 const HEIGHT = 250;
 const NEAR_PX = 12;
+const MARK_PX = 5;
 
-interface Shown {
-  rows: Row[];
-  span: Span;
+interface Props {
+  view: View;
   frame: Frame;
   selected: number | null;
   /** The threshold of now, where the line shows the newest samples. */
   threshold: number | null;
-}
-
-interface Props extends Shown {
   theme: Theme;
   onHover: (row: Row | null) => void;
   onPick: (seq: number) => void;
-  gestures: Pick<Gestures, "pan" | "zoom">;
 }
 
 export function ScoreChart(props: Props): preact.JSX.Element {
-  const [host, width] = useWidth();
-  const element = useRef<HTMLDivElement | null>(null);
-  const plot = useRef<uPlot | null>(null);
-  const newest = useNewest(props);
-
-  useEffect(() => {
-    if (width === 0 || element.current === null) return;
-    const made = make(width, element.current, newest);
-    plot.current = made;
-    show(made, newest.current);
-    return () => {
-      plot.current = null;
-      made.destroy();
-    };
-  }, [width, props.theme]);
-
-  useEffect(() => {
-    if (plot.current !== null) show(plot.current, props);
-  }, [props.rows, props.span, props.frame, props.selected, props.threshold]);
-
-  return <div class="plot" ref={(it) => { element.current = it; host(it); }} />;
-}
-
-function make(width: number, host: HTMLElement, newest: { readonly current: Props }): uPlot {
-  const plot = new uPlot(
-    {
-      width,
-      height: HEIGHT,
-      legend: { show: false },
-      cursor: { drag: { x: false, y: false }, y: false, points: { show: false } },
-      scales: { x: { time: false, range: () => ends(newest.current.span) }, y: { range: () => edges(newest.current.frame) } },
-      axes: [axis({ space: 70, size: 30, values: whole }), axis({ size: 52, values: numbers })],
-      series: [
-        {},
-        { stroke: colour("line"), width: 1.5, points: { show: false } },
-        { stroke: colour("threshold"), width: 1.5, dash: [6, 4], points: { show: false } },
-      ],
-      hooks: {
-        drawClear: [(it) => shadeIncidents(it, newest.current.rows)],
-        draw: [(it) => drawMarkers(it, newest.current)],
-        setCursor: [(it) => newest.current.onHover(newest.current.rows[it.cursor.idx ?? -1] ?? null)],
-      },
-    },
-    undefined,
-    host,
-  );
-  const pick = (x: number, y: number): void => {
+  const { view, frame, selected, threshold, theme, onPick } = props;
+  const { axis, rows, span } = view;
+  const line = useMemo(() => placed(axis, rows), [axis, rows]);
+  const newest = useNewest({ ...props, line });
+  const pick = (plot: uPlot, x: number, y: number): void => {
     const row = nearest(plot, newest.current, x, y);
-    if (row !== null) newest.current.onPick(row.seq);
+    if (row !== null) onPick(row.seq);
   };
-  listen(plot, {
-    pan: (share) => newest.current.gestures.pan(share),
-    zoom: (factor, at) => newest.current.gestures.zoom(factor, at),
-    pick,
-  });
-  return plot;
+  const host = usePlot(
+    { options: () => options(newest, axis.byClock), data: () => data(newest.current), gestures: { pan: view.pan, zoom: view.zoom, pick } },
+    [theme, axis.byClock],
+    [line, span, frame, selected, threshold],
+  );
+  return <div class="plot" ref={host} />;
 }
 
-function show(plot: uPlot, { rows, frame }: Shown): void {
-  const scores = rows.map((row) => (row.score === null ? null : Math.min(row.score, frame.high)));
-  plot.setData([rows.map((row) => row.seq), scores, rows.map((row) => row.threshold)]);
+interface Shown extends Props {
+  line: ReturnType<typeof placed<Row>>;
 }
 
-function ends(span: Span): [number, number] {
-  return [span.from, span.to];
+function options(newest: { readonly current: Shown }, byClock: boolean): Omit<uPlot.Options, "width" | "cursor"> {
+  return {
+    height: HEIGHT,
+    legend: { show: false },
+    padding: [10, 8, 0, 0],
+    scales: {
+      x: { time: byClock, range: () => ends(newest.current.view.axis, newest.current.view.span) },
+      y: { range: () => [newest.current.frame.low, newest.current.frame.high] },
+    },
+    axes: [bottomAxis(byClock), leftAxis()],
+    series: [{}, lineSeries(), lineSeries({ stroke: colour("threshold"), dash: [6, 4], points: { show: false } })],
+    hooks: {
+      drawClear: [(plot) => shadeIncidents(plot, newest.current.view.axis, newest.current.view.rows)],
+      draw: [(plot) => draw(plot, newest.current)],
+      setCursor: [(plot) => newest.current.onHover(newest.current.line.rows[plot.cursor.idx ?? -1] ?? null)],
+    },
+  };
 }
 
-function edges(frame: Frame): [number, number] {
-  return [frame.low, frame.high];
+function data({ line: { x, rows }, frame }: Shown): uPlot.AlignedData {
+  const scores = rows.map((row) => (row === null || row.score === null ? null : Math.min(row.score, frame.high)));
+  return [x, scores, rows.map((row) => row?.threshold ?? null)];
 }
 
-function axis(more: uPlot.Axis): uPlot.Axis {
-  const grid = { stroke: colour("grid"), width: 1 };
-  return { stroke: colour("ink-soft"), font: "12px system-ui, sans-serif", grid, ticks: { show: false }, ...more };
-}
-
-function whole(_: uPlot, at: number[]): string[] {
-  return at.map((seq) => (Number.isInteger(seq) && seq > 0 ? seq.toLocaleString("en") : ""));
-}
-
-function numbers(_: uPlot, at: number[]): string[] {
-  return at.map((value) => (Math.abs(value) >= 1e5 ? number(value) : String(Number(value.toPrecision(6)))));
+function draw(plot: uPlot, { view: { axis, rows }, selected, threshold }: Shown): void {
+  const scored = rows.filter(({ score, isAnomaly, label }) => score !== null && (isAnomaly || label !== null));
+  drawMarks(plot, scored.map((row) => ({ ...row, x: axis.of(row), y: row.score as number })), MARK_PX);
+  if (selected !== null) drawSelected(plot, axis.place(selected));
+  if (threshold !== null) drawPresent(plot, threshold);
 }
 
 /** The sample a click means: the nearest point, or the one right above or below. */
-function nearest(plot: uPlot, { rows, frame }: Shown, x: number, y: number): Row | null {
+function nearest(plot: uPlot, { view: { axis, rows }, frame }: Shown, x: number, y: number): Row | null {
   let found: Row | null = null;
   let least = Number.POSITIVE_INFINITY;
   for (const row of rows) {
-    const dx = Math.abs(plot.valToPos(row.seq, "x") - x);
+    const dx = Math.abs(plot.valToPos(axis.of(row), "x") - x);
     if (dx > NEAR_PX && dx > least) continue;
     const dy = row.score === null ? 0 : Math.abs(plot.valToPos(Math.min(row.score, frame.high), "y") - y);
     const distance = Math.hypot(dx, dx > NEAR_PX ? 0 : dy / 4);

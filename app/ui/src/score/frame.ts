@@ -1,6 +1,6 @@
 // The height of the score line's frame: a few huge scores must not flatten everything else.
 import type { Row } from "../rows";
-import type { Span } from "./span";
+import type { Span } from "../timeline/span";
 
 export interface Frame {
   low: number;

@@ -1,17 +1,18 @@
-// Drag, wheel and click on the score line.
+// Drag, wheel and click on a chart.
 import type uPlot from "uplot";
 
 export interface Gestures {
   pan: (share: number) => void;
   zoom: (factor: number, at: number) => void;
-  pick: (x: number, y: number) => void;
+  /** Choose the sample at a place, in pixels. */
+  pick: (plot: uPlot, x: number, y: number) => void;
 }
 
 const DRAG_PX = 4;
 const WHEEL_STEP = 1.25;
 
 /** Follow pointer and wheel; the wheel zooms with Ctrl, or once the chart has the focus, and else scrolls the page. */
-export function listen(plot: uPlot, gestures: Gestures): void {
+export function listen(plot: uPlot, newest: { readonly current: { gestures: Gestures } }): void {
   const { over } = plot;
   const chart = over.closest<HTMLElement>("[tabindex]");
   let held: { x: number; isDrag: boolean } | null = null;
@@ -27,11 +28,11 @@ export function listen(plot: uPlot, gestures: Gestures): void {
     const moved = event.clientX - held.x;
     held.isDrag ||= Math.abs(moved) > DRAG_PX;
     if (!held.isDrag) return;
-    gestures.pan(-moved / over.clientWidth);
+    newest.current.gestures.pan(-moved / over.clientWidth);
     held.x = event.clientX;
   });
   over.addEventListener("pointerup", (event) => {
-    if (held !== null && !held.isDrag) gestures.pick(event.offsetX, event.offsetY);
+    if (held !== null && !held.isDrag) newest.current.gestures.pick(plot, event.offsetX, event.offsetY);
     held = null;
   });
   over.addEventListener("pointercancel", () => {
@@ -43,7 +44,7 @@ export function listen(plot: uPlot, gestures: Gestures): void {
       const isMeant = event.ctrlKey || event.metaKey || chart === document.activeElement;
       if (!isMeant || event.deltaY === 0) return;
       event.preventDefault();
-      gestures.zoom(event.deltaY > 0 ? WHEEL_STEP : 1 / WHEEL_STEP, event.offsetX / over.clientWidth);
+      newest.current.gestures.zoom(event.deltaY > 0 ? WHEEL_STEP : 1 / WHEEL_STEP, event.offsetX / over.clientWidth);
     },
     { passive: false },
   );

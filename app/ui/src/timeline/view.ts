@@ -1,0 +1,111 @@
+// Which part of the stream all charts show, along which axis, and its samples.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { History } from "../answers";
+import { useLoaded } from "../hooks";
+import { type Row, relabelled, rowsOf } from "../rows";
+import { type Query, get, streamPath } from "../service";
+import type { StreamState } from "../stream-state";
+import { type Axis, BY_NUMBER, clockAxis, tellsApart } from "./axis";
+import { type Span, around, liveSpan, oldest, panned, zoomed } from "./span";
+
+const SETTLE_MS = 150;
+const POINTS = 2000;
+
+export interface View {
+  span: Span;
+  /** The span, once it has stood still for a moment; null while it follows the stream. */
+  settled: Span | null;
+  isLive: boolean;
+  axis: Axis;
+  rows: Row[];
+  problem: Error | null;
+  pan: (share: number) => void;
+  zoom: (factor: number, at?: number) => void;
+  /** Follow the newest samples. */
+  live: () => void;
+  /** Go to the oldest samples. */
+  oldest: () => void;
+  /** Go to a sample; where it is in view already, nothing moves. */
+  show: (seq: number) => void;
+  setByClock: (byClock: boolean) => void;
+}
+
+export function useView(stream: string, state: StreamState): View {
+  const [kept, setKept] = useState<Span | null>(null);
+  const [chosen, setByClock] = useState<boolean | null>(null);
+  const newest = state.tail.at(-1)?.seq ?? 0;
+  const all = { from: state.description?.oldest_seq ?? 1, to: newest };
+  const live = useMemo(() => liveSpan(newest), [newest]);
+  const span = kept ?? live;
+  const settled = useSettled(kept);
+  const { rows, problem } = useRows(stream, state, kept, settled);
+  const isClock = useFirst(() => tellsApart(state.tail), state.tail.length > 0) ?? false;
+  const axis = useMemo(() => (chosen ?? isClock ? clockAxis(rows) : BY_NUMBER), [rows, chosen ?? isClock]);
+  return {
+    span,
+    settled,
+    isLive: kept === null,
+    axis,
+    rows,
+    problem,
+    pan: (share) => setKept((now) => panned(now ?? span, share, all, axis)),
+    zoom: (factor, at = 0.5) => setKept((now) => zoomed(now ?? span, factor, at, all, axis)),
+    live: () => setKept(null),
+    oldest: () => setKept(oldest(span, all)),
+    show: (seq) => setKept((now) => moved(now, around(now ?? span, seq, all), span)),
+    setByClock,
+  };
+}
+
+/** What is followed goes on being followed where nothing moves. */
+function moved(now: Span | null, to: Span, span: Span): Span | null {
+  return now === null && to === span ? null : to;
+}
+
+/** The rows of the view: from what is followed where that reaches, and else from the log. */
+function useRows(stream: string, state: StreamState, view: Span | null, settled: Span | null): { rows: Row[]; problem: Error | null } {
+  const reaches = (span: Span | null): boolean => span === null || span.from >= (state.tail[0]?.seq ?? 1);
+  const asked = reaches(settled) ? null : settled;
+  const { data, problem } = useLoaded(
+    async () => (asked === null ? null : readHistory(stream, asked)),
+    [stream, asked?.from, asked?.to],
+  );
+  const isFollowed = reaches(view);
+  const rows = useMemo(
+    () => (isFollowed ? state.tail : relabelled(data ?? state.tail, state.labels)),
+    [isFollowed, data, state.tail, state.labels],
+  );
+  return { rows, problem };
+}
+
+/** Half a span more on both sides, so that a short drag shows no gap. */
+export async function readHistory(stream: string, span: Span, more: Query = {}): Promise<Row[]> {
+  const spare = (span.to - span.from) / 2;
+  const to = Math.max(1, Math.ceil(span.to + spare));
+  const rows: Row[] = [];
+  let from: number | null = Math.max(1, Math.floor(span.from - spare));
+  while (from !== null) {
+    // the service reads so many samples at once, and says where to continue
+    const part: History = await get<History>(streamPath(stream, "/history"), { from, to, points: POINTS, ...more });
+    rows.push(...rowsOf(part));
+    from = part.next;
+  }
+  return rows;
+}
+
+/** A value once it has stood still for a moment. */
+function useSettled<T>(value: T): T {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = window.setTimeout(() => setSettled(value), SETTLE_MS);
+    return () => window.clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
+/** What a function gave when it could tell for the first time. */
+function useFirst<T>(tell: () => T, canTell: boolean): T | null {
+  const first = useRef<{ told: T } | null>(null);
+  if (canTell) first.current ??= { told: tell() };
+  return first.current?.told ?? null;
+}
