@@ -88,6 +88,11 @@ class Detector:
         return self.state.samples_needed
 
     @property
+    def n_held_out(self) -> int:
+        """Samples observed so far that were held out."""
+        return self.state.held_out.n
+
+    @property
     def n_flagged(self) -> int:
         """Samples flagged so far."""
         return self.state.costs.n_flagged
@@ -127,17 +132,21 @@ class Detector:
         """The newest timestamp observed, in seconds; None before any, and without a half-life in seconds."""
         return self.state.newest_time
 
-    def observe(self, X: Any, times: Any = None, *, explain: bool = False) -> Observation:
+    def observe(self, X: Any, times: Any = None, *, held_out: Any = None, explain: bool = False) -> Observation:
         """Score samples X (n, m) one after the other, decide, and learn each after it was scored.
 
         X is in the user's units, NaN where a value is missing. times (n,) are timestamps in seconds, needed if
         config.half_life_seconds or config.calendar is set; for a calendar alone some may be NaN, not known. explain
         explains the flagged samples, and leaves the state as it is without.
 
+        held_out (n,), booleans, says which samples only get a number, a score and a decision by the model as it is. All
+        others are answered as if those had never come, and leave the same model.
+
         Raises InvalidObservation, and changes nothing, if X has another shape, an infinity, a row without any value or
-        a value that its feature cannot have, or if times are missing, not finite or beyond 1e15.
+        a value that its feature cannot have, if times are missing, not finite or beyond 1e15, or if held_out is no mask
+        of the samples.
         """
-        return sample_path.observe(self.state, X, times, explain=explain)
+        return sample_path.observe(self.state, X, times, held_out=held_out, explain=explain)
 
     def feedback(self, records: Records, labels: Sequence[bool | None]) -> Feedback:
         """Learn the true labels of samples, one a record: True anomalous, False normal, None withdraws a label.

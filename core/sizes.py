@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.config import DetectorConfig
+from core.decision.held_out import MOST_RUNS
 from core.density.spread import KEPT as RECENT_VALUES
 from core.density.unscaled import ENOUGH as SHOWN
 from core.families import Layout
@@ -101,8 +102,8 @@ def _resemblance_bytes(config: DetectorConfig) -> int:
 
 
 def _threshold_numbers(config: DetectorConfig) -> int:
-    """What a decision rule keeps: recent scores, those that the level comes from, and the labelled ones."""
-    return ORDINARY_SCORES + (WINDOW if config.drift_relative else 0) + 4 * LABELLED_SCORES
+    """What a decision rule keeps: recent scores, those of the level, the labelled ones, runs that were held out."""
+    return ORDINARY_SCORES + (WINDOW if config.drift_relative else 0) + 4 * LABELLED_SCORES + 2 * MOST_RUNS + 1
 
 
 def _recent_samples(config: DetectorConfig) -> int:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.arrays import FloatArray, IntArray
+from core.arrays import BoolArray, FloatArray, IntArray
 from core.config import Feature
 from core.errors import InvalidObservation
 from core.kinds import KINDS
@@ -88,6 +88,16 @@ def checked_times(times: Any, n: int, *, needed: bool, may_be_nan: bool = False)
             "times", float(seconds[row]), f"a number of seconds from -{LATEST:g} to {LATEST:g}", row=row
         )
     return seconds.astype(np.float64)
+
+
+def checked_mask(held_out: Any, n: int) -> BoolArray | None:
+    """Give which of n samples are held out, (n,); None if none is. Raises InvalidObservation if it is no such mask."""
+    if held_out is None:
+        return None
+    mask = np.asarray(held_out)
+    if mask.dtype != np.bool_ or mask.shape != (n,):
+        raise InvalidObservation("held_out", held_out, f"{n} booleans, one a sample")
+    return mask if mask.any() else None
 
 
 def checked_levels(levels: Any) -> FloatArray:

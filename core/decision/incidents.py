@@ -76,10 +76,6 @@ class Incidents:
         self.scores = [*self.scores[1 - ENOUGH :], score]
         return ACCEPTED if self._progress >= self._accept_at and not self._n_anomalous else event
 
-    def age(self, newest: int) -> int:
-        """How many samples have come since it opened, with both ends; 0 without an incident."""
-        return newest - self.id + 1 if self.id else 0
-
     def counts_as_ordinary(self, *, still: bool) -> bool:
         """Whether the newest flagged sample counts as ordinary all the same: the 1st, 4th, 9th, ... that moves does.
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from core.arrays import BoolArray, FloatArray, IntArray
 from core.config import DetectorConfig
+from core.decision.held_out import HeldOut
 from core.decision.incidents import ACCEPTED, NOTHING, Incidents
 from core.decision.settling import Settling
 from core.decision.stillness import Stillness
@@ -68,14 +69,16 @@ class DecisionRule:
     first score has no level, and nothing is decided by it.
 
     base, in nats, is what the units of features that moved late have added to all scores: it is a part of the level.
+    held_out says which samples do not count.
     """
 
-    def __init__(self, config: DetectorConfig, log_volume: float) -> None:
+    def __init__(self, config: DetectorConfig, log_volume: float, held_out: HeldOut | None = None) -> None:
         # the Jacobian is in score and level alike
         self.threshold: Threshold = threshold_of(config, 0.0 if config.drift_relative else log_volume)
         self.ordinary = OrdinaryScores()
         self.incidents = Incidents(config)
         self._n_seen, self._newest, self._stale = 0, 0, False
+        self._held_out = HeldOut() if held_out is None else held_out
         self._settling, self._stillness = Settling(), Stillness(len(config.values))
         self._recent = RecentScores() if config.drift_relative else None
         self._n_values = len(config.values)
@@ -87,7 +90,7 @@ class DecisionRule:
         self.ordinary = OrdinaryScores.of(other.ordinary.newest(n_samples))
         self._stillness, self._recent, self.base = other._stillness, other._recent, other.base
         self._newest = newest
-        self.threshold.follow(self.ordinary, self._n_seen, newest)
+        self._follow()
 
     def adopt(self, other: "DecisionRule") -> None:
         """Go on from the rule of another config, which is not used any more; that config measures scores as this one.
@@ -99,7 +102,7 @@ class DecisionRule:
         self._n_seen, self._newest = other._n_seen, other._newest
         self.incidents.adopt(other.incidents)
         self.threshold.adopt(other.threshold)
-        self.threshold.follow(self.ordinary, self._n_seen, self._newest)
+        self._follow()
 
     @property
     def value(self) -> float:
@@ -190,7 +193,8 @@ class DecisionRule:
     def _flag(self, above: float, time: float, lasting: Sequence[int] | IntArray) -> tuple[int, int, bool]:
         """A sample whose values have stood so long (m,) is flagged: its incident, the event, whether it is ordinary."""
         self.incidents.expire(time)
-        still = self._stillness.unusual(lasting, self.incidents.age(self._newest))
+        age = self._age(self.incidents.id) if self.incidents.id else 0
+        still = self._stillness.unusual(lasting, age)
         event = self.incidents.flag(self._newest, above, time, still=still)
         incident, ordinary = self.incidents.id, self.incidents.counts_as_ordinary(still=still)
         if ordinary:
@@ -217,7 +221,19 @@ class DecisionRule:
     def _count(self, above: float) -> None:
         """Let an ordinary score join those by which the next ones are decided."""
         if self.ordinary.add(above):
-            self.threshold.follow(self.ordinary, self._n_seen, self._newest)
+            self._follow()
+
+    def _follow(self) -> None:
+        """Bring the threshold up to date."""
+        self.threshold.follow(self.ordinary, self._n_seen, self._age)
+
+    def _age(self, seq: int) -> int:
+        """How many samples have come since this one, with both ends, but for those that were held out."""
+        return self._newest - seq + 1 - self._held_out.after(seq)
+
+    def hold_out(self, newest: int) -> None:
+        """Samples were held out, up to the one of this seq."""
+        self._newest = newest
 
     def _accept(self) -> None:
         """Take what the open incident shows as the new normal."""
@@ -244,7 +260,7 @@ class DecisionRule:
     def _restart(self, scores: list[float]) -> None:
         self._settling.end()
         self.ordinary = OrdinaryScores.of(np.array(scores))
-        self.threshold.follow(self.ordinary, self._n_seen, self._newest)
+        self._follow()
 
     def begin_again(self, scores: FloatArray) -> None:
         """Take these scores (n,) for those of ordinary samples so far, since the densities have changed at once."""
@@ -264,7 +280,7 @@ class DecisionRule:
         """Bring the threshold up to date with the labels; called before it is read."""
         if self._stale:
             self._stale = False
-            self.threshold.follow(self.ordinary, self._n_seen, self._newest)
+            self._follow()
 
     def renumber(self, shift: int) -> None:
         """Follow the seqs of the samples when they are numbered anew."""
@@ -295,7 +311,7 @@ class DecisionRule:
 
     def load(self, arrays: Arrays, first_seq: int, next_seq: int) -> None:
         """Take over a state, of a stream whose samples have these numbers."""
-        self._n_seen, self._newest = next_seq - first_seq, next_seq - 1
+        self._n_seen, self._newest = next_seq - first_seq - self._held_out.n, next_seq - 1
         for part in (self.threshold, self.ordinary, self.incidents, self._settling, self._stillness):
             part.load(arrays)
         self.base = float(arrays["level_base"][0])

@@ -28,6 +28,9 @@ def feedback(state: DetectorState, records: Records, labels: Sequence[bool | Non
         _refresh(state, told, i, latest.get(seq))
         latest[seq] = i
         old = int(told.label[i])
+        if told[i].held_out[0]:
+            outcomes.append("not_learned")
+            continue
         outcomes.append(_outcome(old, label))
         retracted[i] = _relabel(state, told[i], label)
         if state.ready:
@@ -42,10 +45,9 @@ def feedback(state: DetectorState, records: Records, labels: Sequence[bool | Non
 
 def _refresh(state: DetectorState, told: Records, i: int, latest: int | None) -> None:
     """Bring record i up to date: an earlier label in this call, or the end of the warm-up, may have changed it."""
-    place = int(told.seq[i]) - state.first_seq
     if latest is not None:
         told.rows[i] = told.rows[latest]
-    elif place < len(state.warmup):
+    elif (place := _place_in_warmup(state, told[i])) is not None:
         told.put(i, state.warmup[place])
 
 
@@ -86,9 +88,16 @@ def _follow_incident(state: DetectorState, record: Records, old: int) -> None:
 
 def _keep_warm(state: DetectorState, record: Records) -> None:
     """Keep a changed record if its sample is one of the warm-up."""
-    place = int(record.seq[0]) - state.first_seq
-    if place < len(state.warmup):
+    place = _place_in_warmup(state, record)
+    if place is not None:
         state.warmup = state.warmup.replaced(place, record)
+
+
+def _place_in_warmup(state: DetectorState, record: Records) -> int | None:
+    """The place of a sample among those of the warm-up; None if it is not one of them."""
+    kept, seq = state.warmup.seq, int(record.seq[0])
+    place = int(np.searchsorted(kept, seq))
+    return place if place < len(kept) and kept[place] == seq else None
 
 
 def _outcome(old: int, new: int) -> str:

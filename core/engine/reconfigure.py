@@ -46,7 +46,7 @@ def _with_config(before: DetectorState, config: DetectorConfig) -> DetectorState
     state.density.forgetting.follow(before.density.forgetting)
     arrays = before.state() | state.density.forgetting.state()
     if before.ready:
-        rule = DecisionRule(config, before.volume)
+        rule = DecisionRule(config, before.volume, before.held_out)
         rule.adopt(before.rule)
         arrays |= rule.state()
     state.check(arrays)

@@ -6,21 +6,23 @@ threshold_of make it where the config names it.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
-from core.arrays import FloatArray
+from core.arrays import BoolArray, FloatArray
 from core.decision.rule import Decisions
 from core.density.round import Batch
 from core.engine import together
+from core.engine.held_out import hold_out
 from core.engine.learning import evaluate, learn, remember, surprise
 from core.engine.scales import own_scalings, settle, wake
 from core.engine.state import DetectorState
 from core.records import Records
 from core.results import Observation
 from core.scaling import Scaling, coordinates, estimated, typical
-from core.validation import checked_samples, checked_times
+from core.validation import checked_mask, checked_samples, checked_times
 from core.views.explanation import Explanation, explanation_of
 
 SEGMENT_ROWS: Final = 1024
@@ -29,13 +31,16 @@ OBSERVED: Final = ("seq", "score", "threshold", "severity", "is_anomaly", "ready
 """The columns of records that are told."""
 
 
-def observe(state: DetectorState, X: Any, times: Any, *, explain: bool) -> Observation:
+def observe(state: DetectorState, X: Any, times: Any, *, held_out: Any, explain: bool) -> Observation:
     """Score, decide and learn samples X (n, m) one after the other, as Detector.observe says."""
     X, time = _checked(state, X, times)
+    mask = checked_mask(held_out, len(X))
     explained = [Explanation.empty(state.config.n_features)] if explain else None
-    records = together.observe([state], [X], time)[0] if len(X) == 1 and not explain else None
+    is_one = len(X) == 1 and not explain and mask is None
+    records = together.observe([state], [X], time)[0] if is_one else None
     if records is None:
-        records = Records.joined(list(_parts(state, X, time, explained)), state.config.n_features)
+        parts = _parts(state, X, time, explained) if mask is None else _runs(state, X, time, mask, explained)
+        records = Records.joined(list(parts), state.config.n_features)
     columns = {name: records.rows[name].copy() for name in OBSERVED}
     explanation = None if explained is None else Explanation.concatenate(explained)
     return Observation(**columns, samples_needed=state.samples_needed, records=records, explanation=explanation)
@@ -63,6 +68,30 @@ def _checked(state: DetectorState, X: Any, times: Any, *, learned: bool = True) 
     X = checked_samples(X, config.n_features, config.features)
     fades, has_calendar = learned and config.half_life_seconds is not None, config.calendar is not None
     return X, checked_times(times, len(X), needed=fades or has_calendar, may_be_nan=has_calendar and not fades)
+
+
+def _runs(
+    state: DetectorState, X: FloatArray, time: FloatArray, held_out: BoolArray, explained: list[Explanation] | None
+) -> Iterator[Records]:
+    """Yield records of samples (n, m), some of which are held out, in parts: the runs of these and of the others."""
+    ends = [*np.flatnonzero(np.diff(held_out)) + 1, len(X)]
+    for start, end in pairwise([0, *ends]):
+        if not held_out[start]:
+            yield from _parts(state, X[start:end], time[start:end], explained)
+            continue
+        for first in range(start, end, SEGMENT_ROWS):
+            part = slice(first, min(first + SEGMENT_ROWS, end))
+            yield _hold_out(state, X[part], time[part], explained)
+
+
+def _hold_out(state: DetectorState, X: FloatArray, time: FloatArray, explained: list[Explanation] | None) -> Records:
+    """Score and decide held-out samples (n, m), at least one, and explain those flagged if asked to."""
+    records = hold_out(state, X, time)
+    flagged = records.is_anomaly
+    if explained is not None and flagged.any():
+        times = None if state.config.calendar is None else time[flagged]
+        explained.append(explain(state, X[flagged], times))
+    return records
 
 
 def _parts(

@@ -1,5 +1,7 @@
 """The state of a detector: everything that must be saved so that it goes on as if it had never stopped."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +11,7 @@ from core.arrays import FloatArray
 from core.bounds import check_bounds
 from core.calendar import calendar_columns
 from core.config import DetectorConfig
+from core.decision.held_out import HeldOut
 from core.decision.rule import DecisionRule
 from core.density.model import DensityModel
 from core.density.unscaled import Unscaled
@@ -24,6 +27,8 @@ from core.validation import checked_samples
 VERSION: Final = 5
 OLDER: Final = (2, 3, 4)
 """Versions that are read too."""
+HOLDING_OUT: Final = 6
+"""The version that is written once samples were held out: builds before it would take them for learned ones."""
 
 
 class DetectorState:
@@ -39,6 +44,7 @@ class DetectorState:
     volume     in nats, that of the scaling when the warm-up ended
     rule       decides: what is flagged, how rare it is, and incidents; exists once the warm-up is over
     costs      what the decisions on labelled samples cost
+    held_out   the samples that have a number, and nothing else
     next_seq   the number of the next sample; the first one has first_seq
     """
 
@@ -46,6 +52,7 @@ class DetectorState:
         self.config = config
         self.first_seq = self.next_seq = first_seq
         self.is_warm = False
+        self.held_out = HeldOut()
         self.warmup = Records.empty(0, config.n_features, 0)
         self.unscaled = Unscaled(config.kinds, config.expected_anomaly_rate)
         self.density = DensityModel(config)
@@ -63,13 +70,30 @@ class DetectorState:
         """
         self._scaling = scaling
         self.volume = scaling.log_volume if volume is None else volume
-        self._rule = DecisionRule(self.config, self.volume)
+        self._rule = DecisionRule(self.config, self.volume, self.held_out)
+
+    def hold_out(self, n: int) -> None:
+        """Give numbers to n samples, at least one, of which nothing is learned."""
+        self.held_out.add(self.next_seq, n)
+        self.next_seq += n
+        if self.ready:
+            self.rule.hold_out(self.next_seq - 1)
 
     def rescale(self, scaling: Scaling) -> None:
         """Change the scaling of features that have always been 0 in the scaled space: all scores change alike."""
         before, after = (float(one.score(self._center, np.zeros(1))[0]) for one in (self.scaling, scaling))
         self.rule.base += after - before
         self._scaling = scaling
+
+    @contextmanager
+    def rescaled(self, scaling: Scaling) -> Iterator[None]:
+        """Change the scaling as rescale does, for a while."""
+        before, base = self._scaling, self.rule.base
+        self.rescale(scaling)
+        try:
+            yield
+        finally:
+            self._scaling, self.rule.base = before, base
 
     @property
     def _center(self) -> FloatArray:
@@ -133,6 +157,8 @@ class DetectorState:
         """Number the samples anew, the first one first_seq."""
         shift = first_seq - self.first_seq
         self.first_seq, self.next_seq = first_seq, self.next_seq + shift
+        self.held_out.renumber(shift)
+        self.warmup = self.warmup.renumbered(shift)
         self.resemblance.renumber(shift)
         if self.ready:
             self.rule.renumber(shift)
@@ -145,12 +171,13 @@ class DetectorState:
         except InvalidSnapshot as error:
             raise InvalidState(error.reason) from error
         meta = {"config": self.config.to_dict(), "first_seq": self.first_seq, "next_seq": self.next_seq}
-        return encode_snapshot("detector", VERSION, meta | ({"warm": True} if self.is_warm else {}), arrays)
+        version = HOLDING_OUT if self.held_out.n else VERSION
+        return encode_snapshot("detector", version, meta | ({"warm": True} if self.is_warm else {}), arrays)
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> "DetectorState":
         """Read the state that to_bytes wrote. Raises InvalidSnapshot for anything else."""
-        meta, arrays = decode_snapshot(blob, "detector", VERSION, *OLDER)
+        meta, arrays = decode_snapshot(blob, "detector", HOLDING_OUT, VERSION, *OLDER)
         try:
             state = cls(DetectorConfig.from_dict(meta["config"]), first_seq=meta["first_seq"])
             state.next_seq, state.is_warm = meta["next_seq"], "warm" in meta
@@ -165,7 +192,7 @@ class DetectorState:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Give the arrays of a snapshot, by name."""
-        arrays = self.density.state() | self.resemblance.state() | self.costs.state()
+        arrays = self.density.state() | self.resemblance.state() | self.costs.state() | self.held_out.state()
         arrays["warmup"] = np.frombuffer(self.warmup.to_bytes(), np.uint8)
         if self.ready:
             arrays |= {"location": self.scaling.location, "scale": self.scaling.scale} | self.rule.state()
@@ -178,7 +205,8 @@ class DetectorState:
         if not all(type(seq) is int for seq in seqs) or not 1 <= self.first_seq <= self.next_seq < 2**62:
             raise InvalidSnapshot("its sequence numbers are not valid")
         check_bounds(arrays)
-        self._check_warmup(ready="location" in arrays)
+        HeldOut.check(arrays, *seqs)
+        self._check_warmup(HeldOut.of(arrays).n, ready="location" in arrays)
         self.density.check(arrays)
         self.resemblance.check(arrays)
         self.costs.check(arrays)
@@ -189,10 +217,10 @@ class DetectorState:
             take(arrays, "scale_volume", np.float64, (1,))
             DecisionRule(self.config, 0.0).check(arrays, self.next_seq)
 
-    def _check_warmup(self, *, ready: bool) -> None:
+    def _check_warmup(self, n_held_out: int, *, ready: bool) -> None:
         self.warmup.check()
         n, m = self.warmup.x.shape
-        n_seen, wanted = self.next_seq - self.first_seq, self.config.warmup
+        n_seen, wanted = self.next_seq - self.first_seq - n_held_out, self.config.warmup
         fits = m == self.config.n_features and self.warmup.rows["learned"].shape[1] in (0, self.config.n_columns)
         is_right = n == 0 and ready if self.is_warm else n == min(n_seen, wanted) and ready == (n == wanted)
         if not fits or not is_right:
@@ -205,6 +233,7 @@ class DetectorState:
 
     def load(self, arrays: Arrays) -> None:
         """Go on from arrays that check has passed."""
+        self.held_out.load(arrays)
         if "location" in arrays:
             scaling = Scaling(arrays["location"], arrays["scale"], self.config.kinds, self.config.values)
             self.start(scaling, float(arrays["scale_volume"][0]))

@@ -2,6 +2,7 @@
 
 from core.config import DetectorConfig
 from core.config.changes import changed
+from core.decision.held_out import HeldOut
 from core.decision.rule import DecisionRule
 from core.engine.reconfigure import refuse_fewer_nodes
 from core.engine.scales import settle
@@ -27,6 +28,7 @@ def warm_started(config: DetectorConfig, source: DetectorState, n_samples: int, 
     rule.begin_warm(before.rule, n_samples, first_seq - 1)
     state = DetectorState(config, first_seq=first_seq)
     state.is_warm = True
+    before.held_out = HeldOut()
     arrays = before.state() | state.resemblance.state() | state.costs.state() | rule.state()
     state.check(arrays)
     state.load(arrays)

@@ -23,7 +23,8 @@ _HEADER: Final = Struct("<8sHHHH")
 NOT_LEARNED: Final = 0
 LEARNED: Final = 1
 RETRACTED: Final = 2
-"""Values of status."""
+HELD_OUT: Final = 3
+"""Values of status; earlier versions refuse records of held-out samples."""
 
 
 @cache
@@ -135,7 +136,7 @@ def check_rows(rows: NDArray[Any]) -> None:
     """Raise InvalidSnapshot for values that no detector writes."""
     codes = [
         (rows["label"] >= -1) & (rows["label"] <= 1),
-        (rows["status"] >= NOT_LEARNED) & (rows["status"] <= RETRACTED),
+        (rows["status"] >= NOT_LEARNED) & (rows["status"] <= HELD_OUT),
         (rows["event"] >= 0) & (rows["event"] < len(INCIDENT_EVENTS)),
         (rows["incident"] >= 0) & (rows["incident"] <= rows["seq"]),
     ]

@@ -12,7 +12,7 @@ from core.arrays import BoolArray, FloatArray, IntArray
 from core.decision.rule import Decisions
 from core.density.round import Batch
 from core.mixture.learned import LearnedSample
-from core.records.layout import LEARNED, blank_row, check_rows, copy_rows, pack, read_rows, row_type, unpack
+from core.records.layout import HELD_OUT, LEARNED, blank_row, check_rows, copy_rows, pack, read_rows, row_type, unpack
 
 
 class Records:
@@ -96,6 +96,12 @@ class Records:
         return column
 
     @property
+    def held_out(self) -> BoolArray:
+        """Whether each was held out, (n,): scored and decided, but neither counted nor learned."""
+        column: BoolArray = self.rows["status"] == HELD_OUT
+        return column
+
+    @property
     def label(self) -> NDArray[np.int8]:
         """Labels, (n,): 1 anomalous, -1 normal, 0 none."""
         column: NDArray[np.int8] = self.rows["label"]
@@ -147,6 +153,12 @@ class Records:
     def widened(self, n_nodes: int, altered: int) -> "Records":
         """Copy them, with room for the sides of n_nodes nodes, and altered columns of altered samples."""
         return Records.concatenate([self], n_nodes, altered)
+
+    def renumbered(self, shift: int) -> "Records":
+        """Copy them, with seqs so much higher."""
+        rows = self.rows.copy()
+        rows["seq"] += shift
+        return Records(rows)
 
     def compact(self) -> "Records":
         """Copy them, no wider than they need be."""

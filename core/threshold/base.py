@@ -1,6 +1,7 @@
 """What every rule does: say from which score on samples are flagged, and move that by scores and labels."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,11 @@ class Threshold(ABC):
     value: float
     follows = False
 
-    def follow(self, ordinary: OrdinaryScores, n_seen: int, newest: int) -> None:
-        """Bring value up to date with the labels and the ordinary scores, after n_seen samples, the last one newest."""
+    def follow(self, ordinary: OrdinaryScores, n_seen: int, age: Callable[[int], int]) -> None:
+        """Bring value up to date with the labels and the ordinary scores, after n_seen samples.
+
+        age says of a seq how many of them came since, with both ends.
+        """
         return
 
     @abstractmethod

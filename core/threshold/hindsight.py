@@ -1,5 +1,6 @@
 """The threshold that would have cost least on the labelled scores."""
 
+from collections.abc import Callable
 from sys import float_info
 from typing import Any, Final
 
@@ -33,9 +34,9 @@ class HindsightThreshold(Threshold):
         self.labelled = LabelledScores()
         self.value = float_info.max
 
-    def follow(self, ordinary: OrdinaryScores, n_seen: int, newest: int) -> None:
+    def follow(self, ordinary: OrdinaryScores, n_seen: int, age: Callable[[int], int]) -> None:
         fits = bool(self.labelled) and ordinary.n > 0
-        self.value = self._fit(ordinary, n_seen, newest) if fits else self._start(ordinary)
+        self.value = self._fit(ordinary, n_seen, age) if fits else self._start(ordinary)
 
     def _start(self, ordinary: OrdinaryScores) -> float:
         return max(ordinary.threshold(self.chance), ordinary.quantile(self.most) + TOLERANCE)
@@ -51,7 +52,7 @@ class HindsightThreshold(Threshold):
     def renumber(self, shift: int) -> None:
         self.labelled.renumber(shift)
 
-    def _fit(self, ordinary: OrdinaryScores, n_seen: int, newest: int) -> float:
+    def _fit(self, ordinary: OrdinaryScores, n_seen: int, age: Callable[[int], int]) -> float:
         score, step = self.labelled.steps(self.cost_anomalous, self.cost_normal)
         cuts = cuts_between(score)
         cost = cost_of_cuts(cuts, score, step)

@@ -66,9 +66,10 @@ class LabelledScores:
         age = 0.5 ** ((self.n_labels - 1 - np.array(self._clock)) / HALF_LIFE_LABELS)
         return np.array(self._score), np.where(np.array(self._label) > 0, cost_anomalous, -cost_normal) * age
 
-    def span(self, newest: int) -> int:
-        """Samples from the first that is labelled here to the newest one."""
-        return newest - min(self._kept) + 1
+    @property
+    def oldest(self) -> int:
+        """The first sample that is labelled here."""
+        return min(self._kept)
 
     def renumber(self, shift: int) -> None:
         """Follow the seqs of the samples when they are numbered anew."""

@@ -1,5 +1,6 @@
 """The weighted median of all thresholds, weighted by what each would have cost."""
 
+from collections.abc import Callable
 from math import log
 from typing import Final
 
@@ -43,11 +44,11 @@ class WeightedThreshold(HindsightThreshold):
         super().__init__(config)
         self.rate, self.labels_trusted = FALSE_SHARE * config.expected_anomaly_rate, config.labels_trusted
 
-    def _fit(self, ordinary: OrdinaryScores, n_seen: int, newest: int) -> float:
+    def _fit(self, ordinary: OrdinaryScores, n_seen: int, age: Callable[[int], int]) -> float:
         score, step = self.labelled.steps(self.cost_anomalous, self.cost_normal)
         false_share = 0.0 if self.labels_trusted else _false_share(step)
         near = np.count_nonzero(ordinary.chances(score[step > 0]) > NEAR) - false_share * len(score)
-        span = max(self.labelled.span(newest), min(n_seen, SPAN)) + RATE_PRIOR_COUNT
+        span = max(age(self.labelled.oldest), min(n_seen, SPAN)) + RATE_PRIOR_COUNT
         rate = min(max(self.rate, near / span), 0.5)
         denoised = (1 + false_share * self.cost_anomalous / self.cost_normal) / (1 - false_share)
         cuts = _candidates(score, ordinary)

@@ -73,6 +73,7 @@ class Life:
         self.normals = pick(self.rng, 0.5, 0.95, 1.0)
         self.unit = pick(self.rng, 1.0, 1.0, 1.0, 1e-160, 1e-9, 1e13, 1e99)
         self.twins = self.rng.random() < 0.1
+        self.held_out = pick(self.rng, 0.0, 0.0, 0.2)
         self.burst = (self.config.half_life_samples or 9.0) <= 3.0 and self.rng.random() < 0.2
 
     def events(self) -> Iterator[Any]:
@@ -93,9 +94,10 @@ class Life:
             times = np.where(self.rng.random(n) < self.missing, np.nan, times)
         X = self.values(n)
         self.seen += n
+        held_out = self.rng.random(n) < self.held_out
 
         def observe(detector: Detector, records: list[Any]) -> list[np.ndarray]:
-            out = detector.observe(X, times)
+            out = detector.observe(X, times, held_out=held_out)
             records.extend(out.records[i] for i in range(n))
             return [out.score, out.threshold, out.is_anomaly, out.ready]
 

@@ -137,7 +137,7 @@ def test_a_layout_that_does_not_fit_is_refused(place, width):
     [
         ("label", 2),
         ("label", -128),
-        ("status", 3),
+        ("status", 4),
         ("status", -1),
         ("x", np.inf),
         ("score", np.inf),

@@ -43,7 +43,7 @@ def test_a_snapshot_after_every_event_changes_nothing(seed):
 
 def test_in_some_of_these_lives_labels_add_to_scores():
     active = 0
-    for seed in range(12):
+    for seed in range(20):
         life = Life(seed, N_EVENTS)
         model, records = Detector(life.config), []
         for event in life.events():

@@ -20,7 +20,10 @@ Labels = dict[int, list[tuple[int, bool | None]]]
 
 @dataclass
 class InStep:
-    """One stream, fed to both; raises AssertionError at the first prefix where they differ."""
+    """One stream, fed to both; raises AssertionError at the first prefix where they differ.
+
+    The oracle does not number samples that are held out: seqs and labels are those of its numbering.
+    """
 
     config: DetectorConfig
     oracle: NaiveDetector
@@ -29,36 +32,52 @@ class InStep:
     def __post_init__(self) -> None:
         self.core = Detector(self.config)
         self.records: dict[int, Records] = {}
+        self.of_core = {0: 0}
         self.oracle.density.searches = self.searches = Searches(proposals.best_hyperplane)
 
     def run(
-        self, X: FloatArray, labels: Labels, cuts: list[int] | None = None, times: FloatArray | None = None
+        self,
+        X: FloatArray,
+        labels: Labels,
+        cuts: list[int] | None = None,
+        times: FloatArray | None = None,
+        held_out: BoolArray | None = None,
     ) -> None:
         """The core gets the samples between cuts as one batch, one by one without cuts."""
         with mock.patch.object(proposals, "best_hyperplane", self.searches.by_core):
-            self._run(X, labels, list(range(len(X) + 1)) if cuts is None else cuts, times)
+            cuts = list(range(len(X) + 1)) if cuts is None else cuts
+            self._run(X, labels, cuts, times, np.zeros(len(X), bool) if held_out is None else held_out)
 
-    def _run(self, X: FloatArray, labels: Labels, cuts: list[int], times: FloatArray | None) -> None:
+    def _run(
+        self, X: FloatArray, labels: Labels, cuts: list[int], times: FloatArray | None, held_out: BoolArray
+    ) -> None:
         for start, stop in pairwise(cuts):
             self.feed_back([pair for k in range(start, stop) for pair in labels.get(k, [])])
-            self.observe(X[start:stop], None if times is None else times[start:stop])
+            self.observe(X[start:stop], None if times is None else times[start:stop], held_out[start:stop])
         self.feed_back([pair for k, pairs in labels.items() if k >= len(X) for pair in pairs])
         self.compare_costs()
 
-    def observe(self, X: FloatArray, times: FloatArray | None) -> None:
-        out = self.core.observe(X, times)
+    def observe(self, X: FloatArray, times: FloatArray | None, held_out: BoolArray) -> None:
+        out = self.core.observe(X, times, held_out=held_out)
         clock = [np.nan] * len(X) if times is None else times.tolist()
-        rows = [self.oracle.observe(x, time) for x, time in zip(X, clock, strict=True)]
+        rows = [
+            (self.oracle.hold_out if is_held_out else self.oracle.observe)(x, time)
+            for x, time, is_held_out in zip(X, clock, held_out.tolist(), strict=True)
+        ]
         assert not self.searches.made, "core made a search that the oracle did not"
         for i, row in enumerate(rows):
-            self.records[row.seq] = out.records[i]
-            assert (int(out.seq[i]), bool(out.ready[i])) == (row.seq, row.ready)
+            assert bool(out.ready[i]) == row.ready
+            if held_out[i]:
+                assert out.records.held_out[i]
+            else:
+                self.records[row.seq], self.of_core[int(out.seq[i])] = out.records[i], row.seq
+                assert bool(out.records.ordinary[i]) == row.ordinary, f"ordinary {row.seq}"
             close("score", row.seq, out.score[i], row.score)
             close("threshold", row.seq, out.threshold[i], row.threshold)
             close("severity", row.seq, out.severity[i], row.severity)
             assert bool(out.is_anomaly[i]) == row.is_anomaly, f"decision {row.seq}"
-            assert (int(out.incident[i]), int(out.event[i])) == (row.incident, row.event), f"incident {row.seq}"
-            assert bool(out.records.ordinary[i]) == row.ordinary, f"ordinary {row.seq}"
+            found = self.of_core[int(out.incident[i])], int(out.event[i])
+            assert found == (row.incident, row.event), f"incident {row.seq}"
         self.compare_models(len(self.oracle.rows))
 
     def feed_back(self, pairs: list[tuple[int, bool | None]]) -> None:
@@ -66,7 +85,7 @@ class InStep:
             seqs = [seq for seq, _ in group]
             said = self.core.feedback(Records.concatenate([self.records[s] for s in seqs]), [v for _, v in group])
             assert said.outcome == self.oracle.feedback(group)
-            assert said.accepted == self.oracle.accepted
+            assert [self.of_core[seq] for seq in said.accepted] == self.oracle.accepted
             for i, seq in enumerate(seqs):
                 self.records[seq] = said.records[i]
         if pairs:

@@ -1,5 +1,6 @@
 """ITAN in plain loops, one sample at a time: the specification of core, as far as section 8 of docs/method.md says."""
 
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import cos, floor, inf, isnan, log, nan, nextafter, pi, sin
@@ -107,6 +108,20 @@ class NaiveDetector:
             for kept in self.rows:
                 self.pass_by(kept, decide=False)
                 self.remember(kept)
+        return row
+
+    def hold_out(self, x: Vector, time: float = nan) -> Row:
+        """What would be said of the sample if it came next, by copies of all that would change; it gets no number."""
+        row = Row(0, x, time=time)
+        if self.ready:
+            ahead = copy(self)
+            ahead.location, ahead.scale = self.location.copy(), self.scale.copy()
+            ahead.features, ahead.rule = deepcopy((self.features, self.rule))
+            ahead.wake(x)
+            row.score = ahead.score_of(ahead.density.examine(ahead.scaled(x, time), time))
+            decided = ahead.rule.decide(len(self.rows) + 1, x[list(self.config.values)], row.score, time)
+            row.ready, row.is_anomaly = True, decided.is_anomaly
+            row.threshold, row.severity = decided.threshold, decided.severity
         return row
 
     def watch(self) -> None:

@@ -227,6 +227,24 @@ def test_a_full_tree_that_exchanges_pairs(mixture, monkeypatch):
     assert "collapse" in given_up
 
 
+@pytest.mark.parametrize("name", ["default", "paper", "half-life in seconds", "wakes"])
+def test_samples_that_are_held_out(name):
+    """A third of them, in batches of any cut, with late labels for the others."""
+    print(f"seed {SEED}")
+    settings = {"default": LIVELY, "paper": OPEN, "half-life in seconds": {"half_life_seconds": 60.0}, "wakes": {}}
+    X, anomalous = late_movers(SEED, 140)[name] if name == "wakes" else first(three_gaussians(SEED + 10), 140)
+    rng = np.random.default_rng(SEED)
+    held_out = rng.random(len(X)) < 0.3
+    cuts = sorted({0, *rng.integers(1, len(X), size=40).tolist(), len(X)})
+    n_counted = np.cumsum(~held_out)
+    labels: dict[int, Any] = {}
+    for at, pairs in labels_late(anomalous[~held_out], SEED, share=0.4).items():
+        when = int(np.searchsorted(n_counted, at)) + 1  # as soon as so many others have come
+        labels.setdefault(next((c for c in cuts if c >= when), len(X)), []).extend(pairs)
+    config = config_for((X, anomalous), round_growth=0.05, max_nodes=7, **settings[name])
+    InStep(config, NaiveDetector(config)).run(X, labels, cuts, 1.7e9 + np.arange(float(len(X))), held_out)
+
+
 def late_movers(seed: int, n: int) -> dict[str, Stream]:
     """Two clusters beside a feature that moves late, rarely, or not as in the warm-up of 16 samples."""
     rng = np.random.default_rng(seed)
