@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from app.replay.rivals.trees import RiverModel, half_space_trees
 from bench.detectors import ItanModel
-from bench.peers.river import RiverModel, half_space_trees
 from bench.tables import Cell, Column, Table, versions
 from core import DetectorConfig, Feature
 from core.arrays import FloatArray

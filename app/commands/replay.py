@@ -99,6 +99,14 @@ def replay(
         bool, typer.Option("--local", help="Start a service for this replay, and stop it at the end.")
     ] = False,
     store: Annotated[str | None, typer.Option(help="Store of the --local service.", show_default="thrown away")] = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Also judge the paper's profile, a fixed threshold, a rolling z-score and half-space trees, on the "
+            "same samples and labels.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     scores: Annotated[
         Path | None, typer.Option(help="Write seq, score, threshold, severity, flag, incident, label as CSV.")
@@ -126,6 +134,8 @@ def replay(
     from app.replay.reading.lines import Form, separator_of
     from app.replay.reading.table import Meaning, open_table
     from app.replay.report import format_report
+    from app.replay.rivals.comparison import compare_rivals
+    from app.replay.rivals.table import format_contest
     from app.replay.run import Replay, Start
     from app.replay.scores import write_scores
     from app.replay.signals import signals_of
@@ -134,12 +144,16 @@ def replay(
         raise fail("--store needs --local: a running service has its own store", MISUSED)
     if stream is None and not local:
         raise fail("--stream names the stream to send to; only with --local it may be left out", MISUSED)
+    if compare and (label_column is None or resume):
+        raise fail("--compare judges a whole replay by its labels: it needs --label-column, and no --resume", MISUSED)
     _refuse_absent_folders(scores, plot)
     if plot and find_spec("matplotlib") is None:
         raise fail("--plot needs matplotlib: uv run --extra plot itan replay ...", MISUSED)
     stream = stream or LOCAL_STREAM
     every = 1 if exact_delay else label_every
-    plan = Plan(stream, batch_size, label_delay, every, label_rate, seed, limit, final_labels, plot is not None)
+    plan = Plan(
+        stream, batch_size, label_delay, every, label_rate, seed, limit, final_labels, compare or plot is not None
+    )
     service = local_service(store) if local else nullcontext(url)
     with one_line_errors(), StopRequests() as stop:
         parts = Columns(label_column, timestamp_column, id_column, names_of(columns), names_of(drop))
@@ -150,12 +164,21 @@ def replay(
         with open_table(file, parts, meaning, form) as table, service as address:
             with Client(address, None if local else key, retry_seconds=retry_seconds) as client:
                 prepared = Replay(client, table, plan, start, stop.came)
+                if compare and prepared.n_before:
+                    raise fail(f"--compare needs a stream without samples; {stream} has {prepared.n_before}", MISUSED)
                 for note in prepared.survey.notes:
                     print("itan:", note, file=sys.stderr)
                 with progress("samples", prepared.n_samples) as posted:
-                    outcome, report = prepared.run(posted)
+                    outcome, report, state = prepared.run(posted)
                 signals = signals_of(client, report, outcome) if plot else []
-            print(json.dumps(report.to_dict()) if as_json else format_report(report))
+            contest = None
+            if compare:
+                with progress("compared") as decided:
+                    contest = compare_rivals(outcome, state.config, decided)
+            if as_json:
+                print(json.dumps(report.to_dict() | ({"comparison": contest.to_dict()} if contest else {})))
+            else:
+                print(format_report(report) + (f"\n\n{format_contest(contest)}" if contest else ""))
             if scores:
                 write_scores(outcome, scores)
             if plot:

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.replay.reading.table import Row
 from app.replay.schedule import LabelQueue, Revealed
 from itan_client import Client, Observed
 
 MOST_LABELS_AT_ONCE = 1000
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,22 @@ class Outcome:
     label: list[bool | None] = field(default_factory=list)
     label_outcomes: Counter[str] = field(default_factory=Counter)
     incident_events: Counter[str] = field(default_factory=Counter)
+    sent: list[tuple[int, list[int]]] = field(default_factory=list)
+    """After how many samples which labels were sent, by the places of their samples from 0 on."""
     stopped: bool = False
     rows: list[Row] = field(default_factory=list)
+
+    @property
+    def values(self) -> Floats:
+        """The values (n, m) of the samples that were kept, NaN = missing."""
+        return np.array([row.values for row in self.rows], dtype=np.float64)
+
+    @property
+    def times(self) -> Floats | None:
+        """The times (n,) of the samples that were kept, in epoch seconds; None if the file has no times."""
+        if not self.rows or self.rows[0].timestamp is None:
+            return None
+        return np.array([row.timestamp for row in self.rows], dtype=np.float64)
 
     def add(self, observed: Observed, labels: Sequence[bool | None]) -> None:
         """Append the answers to one batch."""
@@ -156,6 +173,8 @@ class Feed:
             self._send_labels(self._queue.rest())
 
     def _send_labels(self, labels: Sequence[Revealed]) -> None:
+        if labels:
+            self.outcome.sent.append((len(self.outcome.score), [x.position - self._already - 1 for x in labels]))
         for start in range(0, len(labels), MOST_LABELS_AT_ONCE):
             some = labels[start : start + MOST_LABELS_AT_ONCE]
             answer = self._client.feedback(self._plan.stream, [{"seq": x.seq, "anomaly": x.anomaly} for x in some])

@@ -4,7 +4,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.replay.feed import Feed, Outcome, Plan
 from app.replay.reading.cells import BadTable
@@ -35,10 +35,19 @@ class Start:
     context: tuple[str, ...] = ()
 
 
+class Result(NamedTuple):
+    """What a replay got, its figures, and the stream after it."""
+
+    outcome: Outcome
+    report: Report
+    stream: Stream
+
+
 class Replay:
     """A replay that is ready to run: the file was looked through, and the stream created if that was asked for.
 
-    Raises BadTable, before anything is created, if the file cannot be used.
+    n_before counts the samples that the stream had. Raises BadTable, before anything is created, if the file cannot
+    be used.
     """
 
     def __init__(
@@ -58,6 +67,7 @@ class Replay:
             client.create(plan.stream, _with_features(config, table, start.context))
             state = find_stream(client, plan.stream)
         self._is_new = state is None
+        self.n_before = 0 if state is None else state.n_seen
         self._already = state.next_seq - 1 if state and start.resume else 0
 
     @property
@@ -68,7 +78,7 @@ class Replay:
         left = max(self.survey.n_rows - self._start.first_row - self._already, 0)
         return left if self._plan.limit is None else min(left, self._plan.limit)
 
-    def run(self, posted: Callable[[int], object] = lambda _: None) -> tuple[Outcome, Report]:
+    def run(self, posted: Callable[[int], object] = lambda _: None) -> Result:
         """Feed the table to the stream, until it ends or somebody stops it, and report the results."""
         names = self._table.features if self._is_new else None
         feed = Feed(
@@ -79,7 +89,8 @@ class Replay:
         seconds = time.perf_counter() - began
         state = self._client.get(self._plan.stream)
         timestamps = self._table.columns.timestamp
-        return feed.outcome, make_report(feed.outcome, self._plan, seconds, state, timestamps, self.survey.notes)
+        report = make_report(feed.outcome, self._plan, seconds, state, timestamps, self.survey.notes)
+        return Result(feed.outcome, report, state)
 
 
 def find_stream(client: Client, stream: str) -> Stream | None:

@@ -37,7 +37,7 @@ def signals_of(client: Client, report: Report, outcome: Outcome) -> list[Signal]
     """Give the first features that are no context, if the stream has any context and is ready."""
     if not outcome.rows or not (report.context or report.calendar):
         return []
-    times = np.array([row.timestamp for row in outcome.rows], dtype=np.float64) if report.timestamps else None
+    times = outcome.times if report.timestamps else None
     names = report.features or [str(place) for place in range(len(outcome.rows[0].values))]
     shown = [name for name in names if name not in report.context][:MOST_SIGNALS]
     try:
@@ -50,7 +50,7 @@ def signals_of(client: Client, report: Report, outcome: Outcome) -> list[Signal]
 
 def _signal(client: Client, report: Report, outcome: Outcome, times: Floats | None, name: str, place: int) -> Signal:
     """With features that are context, the band stands at samples; else at moments of the calendar."""
-    values = np.array([row.values[place] for row in outcome.rows], dtype=np.float64)
+    values = outcome.values[:, place]
     if report.context or times is None:
         band = client.band(report.stream, name, *ALL_TIME, LEVELS, POINTS)
         return _drawn(band, name, np.array(outcome.seq, dtype=np.float64), values, band.seq or [])

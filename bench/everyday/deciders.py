@@ -8,23 +8,17 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from scipy.stats import chi2, norm
 
+from app.replay.rivals.rival import Decisions
+from app.replay.rivals.trees import half_space_trees
+from app.replay.rivals.windows import FilledIn, Windowed, largest, z_score
 from bench.peers.forests import RandomCutForest
-from bench.peers.river import half_space_trees
 from bench.protocol import Model
 from core import Detector, DetectorConfig, Records
 from core.arrays import BoolArray, FloatArray
 
 RATE: Final = 0.01
 """The share of ordinary samples that a peer flags by its own rule: our expected_anomaly_rate."""
-WINDOW: Final = 256
 RECENT: Final = 1000
-
-
-class Decisions(NamedTuple):
-    """Scores (n,), high = anomalous and NaN before there is any, and what was flagged (n,)."""
-
-    score: FloatArray
-    flagged: BoolArray
 
 
 class Decider(Protocol):
@@ -56,23 +50,16 @@ class Itan:
             self._records[row] = after[place : place + 1]
 
 
-class Windowed:
-    """A rule over the last 256 samples; a missing value repeats the one before it."""
+class Limited:
+    """A rule over the last 256 samples, with a fixed threshold."""
 
-    def __init__(self, score: Callable[[FloatArray, FloatArray], float], threshold: float) -> None:
-        self._score, self._threshold = score, threshold
-        self._seen = FilledIn()
-        self._window: list[FloatArray] = []
+    def __init__(self, rule: Callable[[FloatArray, FloatArray], float], threshold: float) -> None:
+        self._windowed = Windowed(rule)
+        self._threshold = threshold
 
     def decide(self, X: FloatArray, times: FloatArray) -> Decisions:
-        scores = np.array([self._next(x) for x in self._seen.fill(X)])
+        scores = self._windowed.score(X)
         return Decisions(scores, scores > self._threshold)
-
-    def _next(self, x: FloatArray) -> float:
-        enough = len(self._window) >= 32
-        score = self._score(np.array(self._window), x) if enough else np.nan
-        self._window = [*self._window[-WINDOW + 1 :], x]
-        return score
 
     def label(self, rows: Any, said: BoolArray) -> None:
         """Nothing: it has no use for labels."""
@@ -100,36 +87,10 @@ class Ranked:
         """Nothing: it has no use for labels."""
 
 
-class FilledIn:
-    """Replaces a missing value by the one before it, or by 0 if there is none."""
-
-    def __init__(self) -> None:
-        self._last: FloatArray | None = None
-
-    def fill(self, X: FloatArray) -> FloatArray:
-        filled = X.copy()
-        for x in filled:
-            last = np.zeros(len(x)) if self._last is None else self._last
-            x[np.isnan(x)] = last[np.isnan(x)]
-            self._last = x
-        return filled
-
-
-def z_score(window: FloatArray, x: FloatArray) -> float:
-    """The largest distance from the mean, in deviations."""
-    return _largest(x - window.mean(0), window.std(0))
-
-
 def mad(window: FloatArray, x: FloatArray) -> float:
     """The largest distance from the median, in median absolute deviations made comparable with deviations."""
     middle = np.median(window, 0)
-    return _largest(x - middle, 1.4826 * np.median(np.abs(window - middle), 0))
-
-
-def _largest(distance: FloatArray, scale: FloatArray) -> float:
-    """The largest share; a feature that has not moved counts as 0 while it stays, as 1e6 when it moves."""
-    share = np.abs(distance) / np.where(scale > 0, scale, np.inf)
-    return float(np.where((scale == 0) & (distance != 0), 1e6, share).max())
+    return largest(x - middle, 1.4826 * np.median(np.abs(window - middle), 0))
 
 
 def mahalanobis(window: FloatArray, x: FloatArray) -> float:
@@ -156,9 +117,9 @@ def _ours(n_features: int, config: dict[str, Any]) -> Decider:
 
 OURS: Final = Contender("ITAN", _ours)
 PEERS: Final = (
-    Contender("z-score", lambda m, _: Windowed(z_score, float(norm.isf(RATE / (2 * m))))),
-    Contender("MAD", lambda m, _: Windowed(mad, float(norm.isf(RATE / (2 * m))))),
-    Contender("Mahalanobis", lambda m, _: Windowed(mahalanobis, float(chi2.isf(RATE, m)))),
+    Contender("z-score", lambda m, _: Limited(z_score, float(norm.isf(RATE / (2 * m))))),
+    Contender("MAD", lambda m, _: Limited(mad, float(norm.isf(RATE / (2 * m))))),
+    Contender("Mahalanobis", lambda m, _: Limited(mahalanobis, float(chi2.isf(RATE, m)))),
     Contender("HalfSpaceTrees", lambda _m, _: Ranked(half_space_trees()), "river"),
     Contender("rcf3", lambda m, _: Ranked(RandomCutForest(m)), "rcf3"),
 )

@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from app.replay.rivals.rival import Decisions
+from app.replay.rivals.windows import WINDOW
 from bench.everyday import labelled, levels, outages, plain, seasons, sparse
-from bench.everyday.deciders import OURS, PEERS, RATE, RECENT, WINDOW, Contender, Decider, Decisions
+from bench.everyday.deciders import OURS, PEERS, RATE, RECENT, Contender, Decider
 from bench.everyday.judge import START, Judgement, judge
 from bench.everyday.situation import DELAY, NEVER, SHARE, SITUATIONS, Labels, Situation
 from bench.tables import Cell, Column, Table, versions

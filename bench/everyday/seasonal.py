@@ -7,7 +7,9 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from scipy.stats import norm
 
-from bench.everyday.deciders import RATE, Contender, Decisions, FilledIn, Ranked
+from app.replay.rivals.rival import Decisions
+from app.replay.rivals.windows import FilledIn
+from bench.everyday.deciders import RATE, Contender, Ranked
 from bench.everyday.situation import QUARTER
 from bench.peers.forests import RandomCutForest
 from core.arrays import FloatArray

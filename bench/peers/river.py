@@ -1,37 +1,11 @@
-"""river's detectors. They take dictionaries, one sample at a time; high = anomalous."""
+"""More of river's detectors, beside its half-space trees."""
 
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
+from app.replay.rivals.trees import SEED, RiverModel
 
-from core.arrays import FloatArray
-
-SEED: Final = 1
 WINDOW: Final = 256
-
-
-class RiverModel:
-    """A river detector, or a pipeline that ends in one; sign turns its score if low is anomalous."""
-
-    block = 1
-
-    def __init__(self, detector: Any, sign: float = 1.0) -> None:
-        self.detector = detector
-        self._sign = sign
-
-    def score(self, X: FloatArray) -> FloatArray:
-        return np.array([self._sign * self.detector.score_one(dict(enumerate(row))) for row in X.tolist()])
-
-    def learn(self, X: FloatArray) -> None:
-        for row in X.tolist():
-            self.detector.learn_one(dict(enumerate(row)))
-
-
-def half_space_trees() -> RiverModel:
-    """HalfSpaceTrees with its defaults, behind the MinMaxScaler that its documentation asks for."""
-    scaler = import_module("river.preprocessing").MinMaxScaler()
-    return RiverModel(scaler | import_module("river.anomaly").HalfSpaceTrees(seed=SEED))
 
 
 def local_outlier_factor() -> RiverModel:

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from app.replay.ranking import average_precision, ranking_auc
+from app.replay.rivals.trees import half_space_trees
 from bench.detectors import ItanModel
 from bench.paper.streams import Stream
 from bench.peers import forests, river, windowed
@@ -67,7 +68,7 @@ def contenders() -> list[Contender]:
     return [
         Contender("ITAN default", partial(_itan, "default"), has_density=True),
         Contender("ITAN paper", partial(_itan, "paper"), has_density=True),
-        _peer("river HalfSpaceTrees", lambda _: river.half_space_trees(), "river"),
+        _peer("river HalfSpaceTrees", lambda _: half_space_trees(), "river"),
         _peer("river LocalOutlierFactor", lambda _: river.local_outlier_factor(), "river"),
         _peer("river OneClassSVM", river.one_class_svm, "river"),
         _peer("rcf3 Forest", forests.RandomCutForest, "rcf3"),

@@ -335,6 +335,28 @@ def test_labels_are_read_as_told_and_doubted_if_most_are_anomalies(service: str,
     assert json.loads(wrong.stdout)["notes"][0].startswith("warning: 9")
 
 
+def test_rivals_fare_as_they_do_alone(service: str, table: Path) -> None:
+    found = {
+        profile: report(
+            *options(table, f"{profile}-profile", service), "--compare", "--config", f'{{"profile": "{profile}"}}'
+        )
+        for profile in ("default", "paper")
+    }
+    rows = {profile: {row["name"]: row for row in found[profile]["comparison"]["standings"]} for profile in found}
+    assert rows["default"]["itan"] | {"name": "itan, default profile"} == rows["paper"]["itan, default profile"]
+    assert rows["paper"]["itan"] | {"name": "itan, paper profile"} == rows["default"]["itan, paper profile"]
+    assert rows["default"]["rolling z-score"] == rows["paper"]["rolling z-score"]
+    assert rows["default"]["itan"]["cost"] > 0
+    refused = replay(*options(table, "paper-profile", service), "--compare", code=2)
+    assert "--compare needs a stream without samples; paper-profile has 240" in refused.stderr
+    assert "--compare judges" in replay(table, "-s", "s", "--compare", code=2).stderr
+
+
+def test_the_comparison_is_a_table(service: str, table: Path) -> None:
+    text = replay(*options(table, "compared", service), "--compare").stdout
+    assert re.search(r"^itan, fixed threshold +0\.9\d\d", text, re.MULTILINE)
+
+
 @pytest.fixture
 def timed(tmp_path: Path) -> Path:
     path = tmp_path / "timed.csv"

@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from bench.everyday.deciders import OURS, PEERS, Contender, Decisions
+from app.replay.rivals.rival import Decisions
+from bench.everyday.deciders import OURS, PEERS, Contender
 from bench.everyday.judge import START, judge
 from bench.everyday.labelled import dismissals, flagged_rows, incidents
 from bench.everyday.paired import paired_table, run_pair, run_paired
