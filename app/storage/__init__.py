@@ -25,6 +25,7 @@ from app.storage.incidents import (
 from app.storage.interface import NO_LABELS, Append, DocumentKind, Durability, Remains, Silence, Store, StreamSize
 from app.storage.log import BASE_SAMPLES, MAX_SEQ, START, Entry, Position, Snapshot
 from app.storage.pages import is_full
+from app.storage.summaries import SummaryRow
 from app.storage.urls import open_reader, open_store
 from app.storage.usage import Usage
 
@@ -61,6 +62,7 @@ __all__ = [
     "StoreUnavailable",
     "StreamNotFound",
     "StreamSize",
+    "SummaryRow",
     "TooManyStreams",
     "Usage",
     "is_full",

@@ -11,6 +11,7 @@ from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import StoreError
 from app.storage.incidents import NEW, NO_INCIDENTS, IncidentChange, IncidentKey, IncidentRow, Mark
 from app.storage.log import Entry, Position, Snapshot
+from app.storage.summaries import SummaryRow
 from app.storage.usage import Usage
 from app.storage.write_refusals import WriteRefusals
 
@@ -225,6 +226,21 @@ class Store(Protocol):
 
     async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
         """Say how long each stream has been silent; leave out those that do not exist or cannot be read."""
+
+    async def put_summaries(self, rows: Sequence[SummaryRow]) -> None:
+        """Keep the summaries of streams; those of deleted streams, or with a token that is not the newest, are dropped.
+
+        A stream that is created, replaced, restored or deleted loses its summary.
+        """
+
+    async def find_summaries(self, streams: Sequence[str]) -> dict[str, bytes]:
+        """Give the summaries of those of these streams that have one."""
+
+    async def summaries(self, after: str, limit: int) -> list[tuple[str, bytes | None]]:
+        """List up to `limit` streams whose names come after `after`, in order, with their summaries or None.
+
+        A stream whose creation or deletion was interrupted may be among them, without one.
+        """
 
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream. Raises StreamNotFound."""

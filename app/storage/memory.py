@@ -34,6 +34,7 @@ from app.storage.log import (
     last_trimmable,
 )
 from app.storage.pages import collect_batches, possible_seqs, take_page
+from app.storage.summaries import SummaryRow
 from app.storage.usage import Usage
 from app.storage.write_refusals import WriteRefusals
 
@@ -51,6 +52,7 @@ class StoredStream:
     fence: int = 0
     changed_at: float = 0.0
     base: Snapshot | None = None
+    summary: bytes | None = None
 
     def count_until(self, position: Position) -> int:
         """Count the entries at or before a position."""
@@ -358,6 +360,22 @@ class MemoryStore:
         """Say how long streams have been silent."""
         now, known = self._monotonic(), {name: self.stored[name] for name in streams if name in self.stored}
         return {name: Silence(now - stored.changed_at, len(stored.log)) for name, stored in known.items()}
+
+    async def put_summaries(self, rows: Sequence[SummaryRow]) -> None:
+        """Keep the summaries of streams."""
+        for row in rows:
+            stored = self.stored.get(row.stream)
+            if stored is not None and (stored.summary is None if row.only_if_missing else row.token >= stored.fence):
+                stored.summary = row.body
+
+    async def find_summaries(self, streams: Sequence[str]) -> dict[str, bytes]:
+        """Give known summaries."""
+        known = {name: self.stored[name].summary for name in streams if name in self.stored}
+        return {name: summary for name, summary in known.items() if summary is not None}
+
+    async def summaries(self, after: str, limit: int) -> list[tuple[str, bytes | None]]:
+        """List streams in order with their summaries."""
+        return [(name, self.stored[name].summary) for name in await self.streams(after, limit)]
 
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream."""

@@ -11,6 +11,8 @@ STREAMS = f"{PREFIX}streams"
 # is in them is written before the append, and may be there though the append failed.
 INCIDENTS = f"{PREFIX}incidents"
 CHANGES = f"{PREFIX}incident_changes"
+# A hash of the summaries of all streams by name, each after the token of its writer: read together, so in one slot.
+SUMMARIES = f"{PREFIX}summaries"
 
 
 def documents_key(kind: DocumentKind) -> str:

@@ -11,13 +11,14 @@ from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import START, Entry, Position, Snapshot
 from app.storage.pages import PAGE_BYTES, is_full, possible_seqs
 from app.storage.redis.calls import Calls, parts
-from app.storage.redis.keys import CHANGES, INCIDENTS, STREAMS, TYPES, documents_key, stream_keys
+from app.storage.redis.keys import CHANGES, INCIDENTS, STREAMS, SUMMARIES, TYPES, documents_key, stream_keys
 from app.storage.redis.replies import accept, as_entry, checked_snapshot, remains_of, status
 from app.storage.redis.servers import Servers
 
 # The server does nothing else while it answers one command, so big questions are split.
 SEQS_PER_STEP = 256
 FIELDS_PER_STEP = 10_000
+SUMMARIES_PER_STEP = 1_000
 # When an incident opened stands before its body.
 OPENED = struct.Struct("<q")
 
@@ -121,6 +122,21 @@ class RedisReader:
             return None
         return None if status(reply) == "missing" else Silence(reply[1] / 1000, int(reply[2]))
 
+    async def find_summaries(self, streams: Sequence[str]) -> dict[str, bytes]:
+        """Give known summaries."""
+        found: dict[str, bytes] = {}
+        for part in parts(streams, SUMMARIES_PER_STEP):
+            values = await self._calls.send("HMGET", SUMMARIES, *part)
+            known = zip(part, values, strict=True)
+            found.update((name, as_summary(value)) for name, value in known if value is not None)
+        return found
+
+    async def summaries(self, after: str, limit: int) -> list[tuple[str, bytes | None]]:
+        """List streams in order with their summaries."""
+        names = await self._list_page(after, limit)
+        known = await self.find_summaries(names)
+        return [(name, known.get(name)) for name in names]
+
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream."""
         reply = await self._calls.read("size", stream)
@@ -161,3 +177,8 @@ class RedisReader:
 def as_incident(seq: int, value: bytes) -> IncidentRow:
     """Make a row of the index of what its hash holds."""
     return IncidentRow(seq, OPENED.unpack_from(value)[0], value[OPENED.size :])
+
+
+def as_summary(value: bytes) -> bytes:
+    """Give the summary in a value, without the token before it."""
+    return value.partition(b" ")[2]

@@ -38,12 +38,13 @@ from app.storage.log import (
 from app.storage.redis.calls import parts
 from app.storage.redis.durability import find_faults, fullest
 from app.storage.redis.errors import wrap_error
-from app.storage.redis.keys import CHANGES, INCIDENTS, STREAMS, documents_key, stream_keys, wanted_key
+from app.storage.redis.keys import CHANGES, INCIDENTS, STREAMS, SUMMARIES, documents_key, stream_keys, wanted_key
 from app.storage.redis.rate_windows import RateWindows
-from app.storage.redis.reader import OPENED, RedisReader
+from app.storage.redis.reader import OPENED, SUMMARIES_PER_STEP, RedisReader
 from app.storage.redis.replies import accept, status
 from app.storage.redis.scripts import read_script
 from app.storage.redis.urls import servers_of
+from app.storage.summaries import SummaryRow
 from app.storage.usage import Usage
 from app.storage.write_refusals import WriteRefusals, records_outcomes, records_refusals
 
@@ -143,6 +144,7 @@ class RedisStore(RedisReader):
         """Create a stream. It is listed before and after, in case another worker was just deleting it."""
         check_position(snapshot.position)
         await self._list(stream, bounds)
+        await self._drop_summary(stream)  # of an earlier stream of this name
         reply = await self._calls.change("create", stream, token, uuid4().hex, str(snapshot.position), snapshot.body)
         await self._list(stream)
         accept(reply, stream, snapshot.position, token)
@@ -227,10 +229,22 @@ class RedisStore(RedisReader):
         for part in parts(map(str, gone), MARKS_AT_ONCE):
             await self._calls.keep("ZREM", CHANGES, *part)
 
+    async def put_summaries(self, rows: Sequence[SummaryRow]) -> None:
+        """Keep the summaries of streams, a few at a time."""
+        for part in parts(rows, SUMMARIES_PER_STEP):
+            given = chain.from_iterable(
+                (row.stream, "" if row.only_if_missing else row.token, row.body) for row in part
+            )
+            await self._calls.others.start(read_script("summaries"), (SUMMARIES,), *given)
+
+    async def _drop_summary(self, stream: str) -> None:
+        await self._calls.send("HDEL", SUMMARIES, stream)
+
     @records_refusals
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
         """Replace the stream's state."""
         check_replace(after, snapshot)
+        await self._drop_summary(stream)
         reply = await self._calls.change("replace", stream, token, str(after), str(snapshot.position), snapshot.body)
         accept(reply, stream, after, token)
 
@@ -238,6 +252,7 @@ class RedisStore(RedisReader):
     async def restore(self, stream: str, snapshot: Snapshot, token: int = 0) -> None:
         """Start at a snapshot, whatever is there."""
         check_position(snapshot.position)
+        await self._drop_summary(stream)
         reply = await self._calls.change("restore", stream, token, str(snapshot.position), snapshot.body)
         accept(reply, stream, snapshot.position, token)
         await self._list(stream)
@@ -248,6 +263,7 @@ class RedisStore(RedisReader):
         if status(reply) == "fenced":
             raise Fenced(stream, token, int(reply[1]))
         await self._calls.send("ZREM", STREAMS, stream)
+        await self._drop_summary(stream)
         if await self._is_there(stream):
             await self._list(stream)
         return status(reply) == "ok"

@@ -103,6 +103,14 @@ class SqliteReader:
         """Say how long streams have been silent."""
         return await self._read(partial(reads.silences, streams=streams))
 
+    async def find_summaries(self, streams: Sequence[str]) -> dict[str, bytes]:
+        """Give known summaries."""
+        return await self._read(partial(reads.find_summaries, streams=streams))
+
+    async def summaries(self, after: str, limit: int) -> list[tuple[str, bytes | None]]:
+        """List streams in order with their summaries."""
+        return await self._read(partial(reads.summaries, after=after, limit=limit))
+
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream."""
         return await self._read(partial(reads.size, stream=stream))

@@ -127,6 +127,23 @@ def silences(connection: sqlite3.Connection, streams: Sequence[str]) -> dict[str
     return {name: Silence(max(0.0, now - at), entries) for name, at, entries in rows}
 
 
+def find_summaries(connection: sqlite3.Connection, streams: Sequence[str]) -> dict[str, bytes]:
+    """Give known summaries."""
+    select = (
+        "SELECT name, body FROM streams JOIN summaries ON stream = number "
+        "WHERE name IN (SELECT value FROM json_each(?))"
+    )
+    return dict(connection.execute(select, (json.dumps(list(streams)),)))
+
+
+def summaries(connection: sqlite3.Connection, after: str, limit: int) -> list[tuple[str, bytes | None]]:
+    """List streams in order with their summaries."""
+    select = (
+        "SELECT name, body FROM streams LEFT JOIN summaries ON stream = number WHERE name > ? ORDER BY name LIMIT ?"
+    )
+    return list(connection.execute(select, (after, limit)))
+
+
 def size(connection: sqlite3.Connection, stream: str) -> StreamSize:
     """Measure a stream."""
     row = connection.execute(

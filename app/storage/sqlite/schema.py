@@ -24,6 +24,9 @@ LATER_TABLES = {
     "incident_changes": """CREATE TABLE IF NOT EXISTS incident_changes (
     mark TEXT PRIMARY KEY) WITHOUT ROWID;
 """,
+    "summaries": """CREATE TABLE IF NOT EXISTS summaries (
+    stream INTEGER PRIMARY KEY, body BLOB NOT NULL);
+""",
 }
 SCHEMA = f"""{"".join(LATER_TABLES.values())}
 CREATE TABLE streams (

@@ -31,6 +31,7 @@ from app.storage.sqlite.schema import (
 )
 from app.storage.sqlite.watch import FileWatch
 from app.storage.sqlite.worker import Operation, SqliteWorker, T
+from app.storage.summaries import SummaryRow
 from app.storage.usage import Usage
 from app.storage.write_refusals import WriteRefusals, records_outcomes, records_refusals
 
@@ -38,6 +39,7 @@ from app.storage.write_refusals import WriteRefusals, records_outcomes, records_
 LONG_WAL_BYTES = 128 << 20
 SYNCHRONOUS = {Durability.PROCESS: "NORMAL", Durability.FSYNC: "FULL"}
 CHECK_SECONDS = 1.0
+SUMMARIES_PER_STEP = 256
 
 
 class SqliteStore(SqliteReader):
@@ -179,6 +181,12 @@ class SqliteStore(SqliteReader):
     async def move_changes(self, gone: Sequence[Mark], come: Sequence[Mark] = ()) -> None:
         """Move marks."""
         await self.writer.run(partial(writes.move_changes, gone=gone, come=come))
+
+    async def put_summaries(self, rows: Sequence[SummaryRow]) -> None:
+        """Keep the summaries of streams, a few at a time."""
+        for begin in range(0, len(rows), SUMMARIES_PER_STEP):
+            part = rows[begin : begin + SUMMARIES_PER_STEP]
+            await self.writer.run(partial(writes.put_summaries, rows=part))
 
     @records_refusals
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:

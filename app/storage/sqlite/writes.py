@@ -21,6 +21,7 @@ from app.storage.incidents import (
 from app.storage.interface import Append, DocumentKind
 from app.storage.log import START, Entry, Position, Snapshot, base_is_due
 from app.storage.sqlite.rows import ENTRY_COLUMNS, as_entry, find_stream, read_snapshot, snapshot_position
+from app.storage.summaries import SummaryRow
 
 # Steps this small keep other streams' appends from waiting for a big clean-up.
 STEP_ENTRIES = 256
@@ -229,6 +230,14 @@ def move_changes(connection: sqlite3.Connection, gone: Sequence[Mark], come: Seq
     connection.executemany("DELETE FROM incident_changes WHERE mark = ?", ((str(mark),) for mark in gone))
 
 
+def put_summaries(connection: sqlite3.Connection, rows: Sequence[SummaryRow]) -> None:
+    """Keep the summaries of streams."""
+    for row in rows:
+        verb = "IGNORE" if row.only_if_missing else "REPLACE"
+        select = "SELECT number, ? FROM streams WHERE name = ?"
+        connection.execute(f"INSERT OR {verb} INTO summaries {select}", (row.body, row.stream))  # noqa: S608
+
+
 def replace(connection: sqlite3.Connection, stream: str, after: Position, snapshot: Snapshot) -> None:
     """Give the stream a new number and the snapshot, and leave its old rows to `purge`."""
     number, head = find_stream(connection, stream)
@@ -263,8 +272,8 @@ def purge(connection: sqlite3.Connection) -> bool:
         ("incidents", "seq", STEP_ROWS),
     )
     if not any(_remove_rows(connection, doomed[0], *step) for step in steps):
-        connection.execute("DELETE FROM snapshots WHERE stream = ?", doomed)
-        connection.execute("DELETE FROM bases WHERE stream = ?", doomed)
+        for table in ("snapshots", "bases", "summaries"):
+            connection.execute(f"DELETE FROM {table} WHERE stream = ?", doomed)  # noqa: S608
         connection.execute("DELETE FROM doomed WHERE stream = ?", doomed)
     return True
 
