@@ -52,6 +52,7 @@ from app.streams.maintenance.checker import Checker
 from app.streams.maintenance.snapshotter import Snapshotter
 from app.streams.maintenance.store_opening import StoreOpening
 from app.streams.maintenance.store_probe import StoreProbe
+from app.streams.maintenance.summarizer import Summarizer
 from app.streams.maintenance.sweeper import Sweeper
 from app.streams.open.clock import Clock
 from app.streams.open.gauges import Gauges
@@ -140,6 +141,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     app.state.sweeper = Sweeper(registry)
     app.state.delivery = Delivery(worker, service.rules, audience, service.sender)
     app.state.snapshotter = Snapshotter(registry, checker)
+    app.state.summarizer = Summarizer(registry, service.catalog.fleet.fill)
     described = document(ROUTES, installed_version(), keys_required=keys.are_required)
     app.state.openapi = page.asset(msgspec.json.encode(described), JSON)
     served = [*ROUTES, *(workers.ROUTES if address else [])]
@@ -165,12 +167,14 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     snapshotter: Snapshotter = app.state.snapshotter
     sweeper: Sweeper = app.state.sweeper
     delivery: Delivery = app.state.delivery
+    summarizer: Summarizer = app.state.summarizer
     leases = service.registry.worker.leases
     store: Store = app.state.store
     await service.store_opening.start()
     leases.start()
     snapshotter.start()
     sweeper.start()
+    summarizer.start()
     delivery.start()
     if service.key_watch:
         service.key_watch.start()
@@ -185,6 +189,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await delivery.stop()
         await service.sender.close()
         await sweeper.stop()
+        await summarizer.stop()
         await snapshotter.stop()
         await shut_down(service.tasks, service.registry, service.settings.shutdown_seconds)
         await leases.stop()

@@ -1,10 +1,10 @@
-"""Summaries: a short description of each stream, to list thousands without reading them; what one holds is the caller's."""
+"""Short descriptions of streams, to list thousands without reading them; what one holds is the caller's."""
 
 from typing import NamedTuple
 
 
 class SummaryRow(NamedTuple):
-    """The summary of a stream, from the holder of its lease; with only_if_missing it replaces none, and needs no token."""
+    """The summary of a stream by the holder of its lease; with only_if_missing it replaces none and needs no token."""
 
     stream: str
     body: bytes

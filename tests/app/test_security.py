@@ -54,6 +54,7 @@ OF_NO_STREAM = {
     ("GET", "/sources"): Scope.READ,
     ("GET", "/sources/telegraf"): Scope.READ,
     ("GET", "/incidents"): Scope.READ,
+    ("GET", "/overview"): Scope.READ,
     ("GET", "/templates"): Scope.READ,
     ("GET", "/templates/plants"): Scope.READ,
 }

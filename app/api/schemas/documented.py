@@ -11,7 +11,7 @@ from app.api.schemas.samples import FeedbackAnswer, FeedbackBody, ObserveAnswer,
 from app.api.schemas.service import Health, Problem
 from app.api.schemas.session import SessionAnswer, SignInBody
 from app.api.schemas.sources import SourceAnswer, SourceBody, SourceList
-from app.api.schemas.streams import StreamDescription, StreamEstimate, StreamPage
+from app.api.schemas.streams import FleetAnswer, StreamDescription, StreamEstimate, StreamPage
 from app.api.schemas.templates import TemplateAnswer, TemplateBody, TemplateList
 from app.streams.maintenance.repair import Checked, Repaired
 
@@ -47,6 +47,7 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     Sample,
     ReviewQueue,
     StreamPage,
+    FleetAnswer,
     SignInBody,
     SessionAnswer,
     Checked,

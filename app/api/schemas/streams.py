@@ -9,6 +9,7 @@ from app.api.schemas.samples import Costs
 from app.api.schemas.types import AsOfSeq
 from app.streams.open.integrity import Mismatches, Rebuilt
 from app.streams.views.overview import Overview
+from app.streams.views.totals import Totals
 
 
 class StreamConfig(msgspec.Struct):
@@ -56,7 +57,14 @@ class StreamEstimate(msgspec.Struct):
 
 
 class StreamPage(msgspec.Struct):
-    """Streams in order of their ids, without details just these; `next` goes into `after` of the next request."""
+    """Streams in the order asked for, without details just their ids; `next` goes into `after` of the next request."""
 
     streams: list[Overview]
     next: str | None
+
+
+class FleetAnswer(Totals, kw_only=True):
+    """All streams that the key may read, in sum, with the rarest open incidents and those with most to review."""
+
+    incidents: list[Overview]
+    review: list[Overview]

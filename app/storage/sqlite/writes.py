@@ -235,7 +235,7 @@ def put_summaries(connection: sqlite3.Connection, rows: Sequence[SummaryRow]) ->
     for row in rows:
         verb = "IGNORE" if row.only_if_missing else "REPLACE"
         select = "SELECT number, ? FROM streams WHERE name = ?"
-        connection.execute(f"INSERT OR {verb} INTO summaries {select}", (row.body, row.stream))  # noqa: S608
+        connection.execute(f"INSERT OR {verb} INTO summaries {select}", (row.body, row.stream))
 
 
 def replace(connection: sqlite3.Connection, stream: str, after: Position, snapshot: Snapshot) -> None:

@@ -53,6 +53,8 @@ def main_causes(explained: Explained) -> list[Cause]:
 def follow_observed(state: StreamState, learned: Records, at: float, causes: Causes) -> list[Incident]:
     """Follow the incidents of samples that came at a time; give those whose rows in the index change."""
     assert state.incidents is not None
+    assert state.recent is not None
+    state.recent.note_flagged(learned, at)
     return state.incidents.observe(learned, at, causes, state.detector.config)
 
 
@@ -68,6 +70,8 @@ def follow_labelled(
 ) -> list[Incident]:
     """Follow what labels make of incidents; give those whose rows in the index change."""
     assert state.incidents is not None
+    assert state.recent is not None
+    state.recent.label(before, labels)
     return state.incidents.label(before, labels, at, entry.position, known)
 
 

@@ -132,6 +132,8 @@ def told_of(
     """Give what the log says of learned samples, and the incidents that they change."""
     at, first, last = session.clock.steady(), int(learned.seq[0]), int(learned.seq[-1])
     causes, incidents = NO_CAUSES, NO_INCIDENTS
+    assert state.recent is not None
+    state.recent.note_newest(learned, at)
     if is_in_incident(state, learned):
         causes = causes_in(state.detector, learned, explained)
         incidents = follow_observed(state, learned, at, causes)

@@ -87,6 +87,7 @@ class Sweeper(Background):
                 session.metrics.silent_trims.inc(await trim(session))
             finally:
                 if not was_open and session.users == 1:
+                    await self._registry.summaries.write([session])
                     session.forget()
 
 

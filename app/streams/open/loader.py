@@ -7,7 +7,8 @@ from app.storage import Position, StoreCorrupt
 from app.streams.errors import ReplayMismatch
 from app.streams.log.events import UnreadableEvent
 from app.streams.log.incidents import Index
-from app.streams.log.pages import pages
+from app.streams.log.pages import newest_entries
+from app.streams.log.recent import recent_of
 from app.streams.open.fingerprint import fingerprint
 from app.streams.open.integrity import Rebuilt
 from app.streams.open.recovery import recovery_points
@@ -15,9 +16,6 @@ from app.streams.open.replay import Difference, replay
 from app.streams.open.state import StreamState
 from app.streams.open.worker import Worker
 from core import InvalidSnapshot
-
-INDEXED_SAMPLES = 10_000
-"""An index is made from so many of the newest samples: the first request after an upgrade waits for it."""
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +41,8 @@ class StateLoader:
             if state is None:
                 raise
         if state is not None:
-            if state.incidents is None and may_rebuild:
-                await self._index_incidents(state)
+            if may_rebuild and (state.incidents is None or state.recent is None):
+                await self._look_back(state)
             self.worker.health.mark_readable(self.stream, is_mismatched=bool(state.replay_mismatches))
             self.worker.metrics.streams_opened.inc()
         return state
@@ -62,18 +60,22 @@ class StateLoader:
         state.figures.snapshot_bytes = len(snapshot.body)
         return state
 
+    async def _look_back(self, state: StreamState) -> None:
+        """Make what an earlier version that wrote the stream last did not know from the end of the log."""
+        if state.incidents is None:
+            await self._index_incidents(state)
+        state.recent = await recent_of(self.worker.store, self.stream, state.detector.next_seq)
+        state.unsaved_events += 1  # so that a snapshot is stored that knows it
+
     async def _index_incidents(self, state: StreamState) -> None:
-        """Make the index of incidents from the end of the log, for a stream that an earlier version wrote last."""
+        """Make the index of incidents."""
         index = Index(state.detector.config)
-        begin = Position(max(0, state.detector.next_seq - 1 - INDEXED_SAMPLES), 0)
-        async for entries in pages(self.worker.store, self.stream, begin):
-            for entry in entries:
-                index.take(entry)
+        async for entry in newest_entries(self.worker.store, self.stream, state.detector.next_seq):
+            index.take(entry)
         rows = [incident.row() for incident in index.rows.values()]
         if rows:
             await self.worker.store.put_incidents(self.stream, rows, self.worker.leases.token(self.stream))
         state.incidents = index.ledger
-        state.unsaved_events += 1  # so that a snapshot is stored that knows it
 
     def _note_mismatch(self, state: StreamState, found: Difference) -> None:
         """Count and log samples with other scores than before. Raises ReplayMismatch if strict."""

@@ -10,6 +10,8 @@ from itertools import takewhile
 from app.storage import Snapshot, StoreError
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState
+from app.streams.open.summary import Summary
+from app.streams.open.summary_writer import SummaryWriter
 from app.streams.open.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -23,6 +25,7 @@ class Registry:
         worker.leases.hand_over = self.hand_over
         self.sessions: OrderedDict[str, Session] = OrderedDict()
         """By name; the most recently used one comes last."""
+        self.summaries = SummaryWriter(worker)
         self.held_bytes = 0
         self._making_room = asyncio.Lock()
 
@@ -96,6 +99,11 @@ class Registry:
         session = self.sessions.get(stream)
         return None if session is None else session.current_state
 
+    def summary(self, stream: str) -> Summary | None:
+        """Describe a stream that this worker writes, if it is in memory."""
+        session = self.sessions.get(stream)
+        return None if session is None else session.summary()
+
     def glance(self, stream: str, snapshot: Snapshot) -> StreamState:
         """Give the state of a stream, or else that of its snapshot; no log is replayed for it."""
         return self.peek(stream) or StreamState.from_bytes(snapshot.body, snapshot.position)
@@ -126,6 +134,8 @@ class Registry:
         with self._in_use(session):
             async with session.lock:
                 saved = await self._save(session)
+                if saved and closing:
+                    await self.summaries.write([session])
                 if saved and closing and session.users == 1:
                     session.forget()
                     self.worker.metrics.streams_closed[closing].inc()
@@ -154,4 +164,5 @@ class Registry:
         with self._in_use(session):
             async with session.lock:
                 await self._save(session)
+                await self.summaries.write([session])
                 session.forget()

@@ -32,7 +32,8 @@ async def restore_snapshot(session: Session, state: StreamState) -> None:
     """Store the state at the head of the log in place of snapshots that cannot be read; the log stays."""
     with session.ahead_of_log():
         await session.store_snapshot(state, as_base=True)
-    session.place(state)
+    # the next load completes what an earlier version wrote
+    session.place(None if state.incidents is None or state.recent is None else state)
     session.mark_readable()
 
 

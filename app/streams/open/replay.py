@@ -97,6 +97,8 @@ async def _take(
         await feedback_slices(state.detector, records, event.labels)
     if state.incidents is not None:
         follow(state.incidents, event, records, position, state.detector.config, {})
+    if state.recent is not None:
+        state.recent.take(event, records)
 
 
 async def _observe(

@@ -32,6 +32,7 @@ from app.streams.open.loader import StateLoader
 from app.streams.open.models import Defaults
 from app.streams.open.snapshot_writer import SnapshotWriter
 from app.streams.open.state import StreamState
+from app.streams.open.summary import Summary, summary_of
 from app.streams.open.worker import Worker
 from app.streams.open.write_backoff import WriteBackoff
 from core import Detector, InvalidState
@@ -67,6 +68,10 @@ class Session:
         self.log = LogReader(self.store, stream)
         self.snapshots = SnapshotWriter(stream, worker)
         self.backoff = WriteBackoff(self.clock)
+        self.summary_is_due = False
+        """Whether the state has changed since the store got a summary of it."""
+        self.written_at: float | None = None
+        """When the log was last written, as far as this session knows."""
         self._state: StreamState | None = None
         self._is_trusted = False
         self._load_again_at = -math.inf
@@ -105,6 +110,13 @@ class Session:
     def snapshot_is_due(self) -> bool:
         """Tell whether it is time for a snapshot."""
         return self._state is not None and self.snapshots.is_due(self._state)
+
+    def summary(self) -> Summary | None:
+        """Describe the stream; None unless the newest state is in memory."""
+        state = self.current_state
+        if state is None:
+            return None
+        return summary_of(self.stream, state, self.oldest_to_label(state), self.written_at)
 
     def oldest_to_label(self, state: StreamState) -> int:
         """Give the oldest sample that can be labelled; it does not depend on when the log is trimmed."""
@@ -170,6 +182,7 @@ class Session:
     def place(self, state: StreamState | None) -> None:
         """Take a state as the newest; None if there is no such stream."""
         self._state, self._is_trusted = state, True
+        self.summary_is_due, self.written_at = state is not None, None
         if state is not None:
             state.figures.stream = self.stream
             state.update_figures()
@@ -197,6 +210,7 @@ class Session:
             self.forget()
         else:
             self.place(state)
+            self.written_at = self.clock.now()
         self._acknowledged = START if state is None else state.position
         self._worker.health.forget(self.stream)
         self._worker.subscriptions.notify(self.stream, is_new_log=True)
@@ -230,6 +244,7 @@ class Session:
             raise StreamAppeared(self.stream)
         state.first_snapshot = None
         self.place(state)
+        self.written_at = self.clock.now()
 
     async def append(
         self,
@@ -258,6 +273,7 @@ class Session:
         self.backoff.note_success()
         state.position = self._acknowledged = entry.position
         state.unsaved_events += 1
+        self.summary_is_due, self.written_at = True, self.clock.now()
         self.snapshots.note_change()
         self._worker.subscriptions.notify(self.stream)
 

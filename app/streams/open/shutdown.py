@@ -14,6 +14,7 @@ async def shut_down(tasks: Tasks, registry: Registry, seconds: float) -> None:
     try:
         async with asyncio.timeout(seconds):
             await tasks.stop()
+            await registry.summaries.write(list(registry.sessions.values()))
             # one by one, so that another worker can take a stream while the others are stored
             for stream in list(registry.sessions):
                 await registry.hand_over(stream)

@@ -12,6 +12,7 @@ from app.metrics import StreamFigures
 from app.storage import START, Position, Snapshot
 from app.streams.log.horizon import Horizon
 from app.streams.log.incidents import Ledger
+from app.streams.log.recent import Recent
 from app.streams.open.integrity import Mismatches, Rebuilt
 from app.streams.open.memory import SESSION_BYTES, held_bytes
 from core import ConfigChange, Detector, DetectorConfig, InvalidSnapshot, decode_snapshot, encode_snapshot
@@ -32,14 +33,15 @@ class Header(msgspec.Struct, frozen=True):
     rebuilt: Rebuilt | None = None
     position: Position | None = None
     incidents: Ledger | None = None
+    recent: Recent | None = None
 
 
 @dataclass(slots=True)
 class StreamState:
     """A detector and its position in the log, and what nobody has accepted yet: replay differences and a rebuild.
 
-    incidents is None if an earlier version wrote the snapshot. snapshot_failure says why the state cannot be stored.
-    first_snapshot is what a new stream is created with; None once the store knows the stream.
+    incidents and recent are None if an earlier version wrote the snapshot. snapshot_failure says why the state cannot
+    be stored. first_snapshot is what a new stream is created with; None once the store knows the stream.
     """
 
     detector: Detector
@@ -52,6 +54,7 @@ class StreamState:
     snapshot_failure: str | None = None
     first_snapshot: Snapshot | None = None
     incidents: Ledger | None = None
+    recent: Recent | None = None
     figures: StreamFigures = field(init=False)
     _measured_bytes: int = field(default=0, init=False)
     _measure_again_at: int = field(default=0, init=False)
@@ -101,6 +104,7 @@ class StreamState:
             self.rebuilt,
             self.position,
             self.incidents,
+            self.recent,
         )
         meta: dict[str, Any] = msgspec.to_builtins(header)
         return encode_snapshot(KIND, VERSION, meta, {"engine": np.frombuffer(self.detector.to_bytes(), dtype=np.uint8)})
@@ -117,7 +121,7 @@ class StreamState:
         if position == START and header.position is not None:
             position = header.position  # the store has lost its own
         state = cls(detector, position, horizon, header.newest_timestamp, incidents=header.incidents)
-        state.replay_mismatches, state.rebuilt = header.replay_mismatches, header.rebuilt
+        state.replay_mismatches, state.rebuilt, state.recent = header.replay_mismatches, header.rebuilt, header.recent
         return state
 
 
@@ -144,7 +148,7 @@ def rebased(imported: StreamState, earliest: Position, next_seq: int) -> StreamS
 
 def new_state(detector: Detector, position: Position) -> StreamState:
     """Give the state of a stream whose log begins with the detector's next sample."""
-    return StreamState(detector, position, Horizon(detector.next_seq), incidents=Ledger())
+    return StreamState(detector, position, Horizon(detector.next_seq), incidents=Ledger(), recent=Recent())
 
 
 def costs_of(detector: Detector) -> dict[str, float | None]:

@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from app.storage import IncidentKey, Silence, Store
 from app.streams.log.incidents import Incident
 from app.streams.open.registry import Registry
+from app.streams.views.fleet import Fleet, Visible
 from app.streams.views.history import Log, open_log
 from app.streams.views.incidents import Found, Wanted, find, read_one
-from app.streams.views.overview import Overview, overview
+from app.streams.views.orders import Cursor, Order
+from app.streams.views.overview import Overview, overviews
 from app.streams.views.tail import Tail
+from app.streams.views.totals import Summing, Totals
 
 
 class Catalog:
@@ -16,6 +19,7 @@ class Catalog:
 
     def __init__(self, registry: Registry, store: Store) -> None:
         self._registry, self._store = registry, store
+        self.fleet = Fleet(registry, store)
 
     async def names(self, after: str, limit: int) -> list[str]:
         """List up to `limit` streams whose names come after `after`, in order."""
@@ -26,12 +30,21 @@ class Catalog:
         return await self._store.silences(streams)
 
     async def overviews(self, streams: Sequence[str]) -> list[Overview]:
-        """Say of each stream in short how it stands; leave out those that were just deleted."""
-        found = [await overview(self._registry, self._store, stream) for stream in streams]
-        shown, silences = [one for one in found if one is not None], await self.silences(streams)
-        for one in shown:
-            one.silent_seconds = silences[one.stream].seconds if one.stream in silences else None
-        return shown
+        """Say of each stream in short how it stands; leave out those that are found to be gone."""
+        return await overviews(self._registry, self._store, streams)
+
+    async def in_order(
+        self, order: Order, after: Cursor | None, limit: int, visible: Visible, prefix: str = ""
+    ) -> tuple[list[str], Cursor | None]:
+        """List visible streams in an order, and say where to go on; the newest changes may take a second or two."""
+        return await self.fleet.page(order, after, limit, visible, prefix)
+
+    async def totals(self, visible: Visible, prefix: str, silent_seconds: float) -> Totals:
+        """Sum up visible streams."""
+        summing = Summing(prefix, silent_seconds, self._registry.worker.clock.now())
+        async for part in self.fleet.parts(visible, prefix):
+            summing.add(part)
+        return summing.end()
 
     async def incidents(self, wanted: Wanted, before: IncidentKey | None, limit: int) -> Found:
         """List incidents, the newest first."""

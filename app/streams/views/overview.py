@@ -1,81 +1,59 @@
-"""Short descriptions of streams: from memory if they are open here, else from their snapshots."""
+"""Streams in short, as answers have them: from memory if they are open here, else by their summaries in the store."""
 
-import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
 
-import msgspec
-
-from app.storage import Position, Snapshot, Store, StoreCorrupt
-from app.streams.log.events import UnreadableEvent
+from app.storage import Silence, Store, StoreError
 from app.streams.open.registry import Registry
-from app.streams.open.state import StreamState
-from app.streams.views.columns import batch_columns
-from core import InvalidSnapshot
+from app.streams.open.summary import Standing, Summary, read_summary
+from app.streams.views.fleet import described
+
+MOST_READ: Final = 20
+"""Streams without a summary that one request reads: each takes some milliseconds."""
 
 
-class Overview(msgspec.Struct):
-    """A stream in short: n_seen and newest_time are of now, the rest as of a sample. A damaged one is not readable."""
+class Overview(Standing, frozen=True, kw_only=True):
+    """A stream in short; one that is known to be damaged is not readable. flags_by_hour ends with the present hour."""
 
-    stream: str
-    readable: bool = True
-    as_of_seq: int | None = None
-    n_seen: int | None = None
-    ready: bool | None = None
-    samples_needed: int | None = None
-    threshold: float | None = None
-    n_flagged: int | None = None
-    incident: int | None = None
-    incidents: int | None = None
-    n_nodes: int | None = None
-    labels: int | None = None
-    true_alarms: int | None = None
-    false_alarms: int | None = None
-    misses: int | None = None
-    newest_time: float | None = None
     silent_seconds: float | None = None
+    flagged_lately: int | None = None
+    flags_by_hour: list[int] | None = None
 
 
-async def overview(registry: Registry, store: Store, stream: str) -> Overview | None:
-    """Describe a stream without opening it; None if there is none by now."""
-    state = registry.peek(stream)
-    await asyncio.sleep(0)  # a snapshot may take milliseconds to read
-    try:
-        if state is not None:
-            return summary(stream, state, state.position.seq, await newest_time(store, stream, state.position))
-        loaded = await store.load(stream)
-        return None if loaded is None else await closed(store, stream, *loaded)
-    except (StoreCorrupt, InvalidSnapshot, UnreadableEvent):
-        return Overview(stream, readable=False)
+async def overviews(registry: Registry, store: Store, streams: Sequence[str]) -> list[Overview]:
+    """Describe streams without opening one; leave out those that are found to be gone."""
+    here = {stream: summary for stream in streams if (summary := registry.summary(stream)) is not None}
+    stored = await store.find_summaries([stream for stream in streams if stream not in here])
+    known = {stream: read_summary(stream, body) for stream, body in stored.items()} | here
+    known |= await read_missing(store, [stream for stream in streams if not known.get(stream, NOTHING).is_told])
+    silences = await store.silences(streams)
+    damaged, now = registry.worker.health.damaged, registry.worker.clock.now()
+    return [
+        shown(Summary(stream=stream, readable=False) if stream in damaged else known[stream], silences, now)
+        for stream in streams
+        if stream in known
+    ]
 
 
-async def closed(store: Store, stream: str, snapshot: Snapshot, head: Position) -> Overview:
-    """Describe a stream that is not in memory, or that another worker writes."""
-    state = StreamState.from_bytes(snapshot.body, snapshot.position)
-    return summary(stream, state, head.seq, await newest_time(store, stream, head))
+NOTHING: Final = Summary(stream="")
 
 
-def summary(stream: str, state: StreamState, newest_seq: int, time: float | None) -> Overview:
-    """Describe a stream by its state; its log may have grown since."""
-    detector, costs = state.detector, state.detector.costs()
+async def read_missing(store: Store, streams: Sequence[str]) -> dict[str, Summary]:
+    """Describe streams that have no summary: a few by what is stored of them, and the others by name alone."""
+    found = {stream: Summary(stream=stream) for stream in streams[MOST_READ:]}
+    rows = await described(store, streams[:MOST_READ])
+    with suppress(StoreError):  # it is made again
+        await store.put_summaries(rows)
+    return found | {row.stream: read_summary(row.stream, row.body) for row in rows}
+
+
+def shown(summary: Summary, silences: Mapping[str, Silence], now: float) -> Overview:
+    """Give a summary as answers have it."""
+    silence, flags = silences.get(summary.stream), summary.flags_by_hour(now)
     return Overview(
-        stream,
-        as_of_seq=detector.next_seq - 1,
-        n_seen=detector.n_seen + newest_seq - state.position.seq,
-        ready=detector.ready,
-        samples_needed=detector.samples_needed,
-        threshold=detector.threshold,
-        n_flagged=detector.n_flagged,
-        incident=detector.incident or None,
-        incidents=detector.n_incidents,
-        n_nodes=detector.n_nodes,
-        labels=costs.labels,
-        true_alarms=costs.true_alarms,
-        false_alarms=costs.false_alarms,
-        misses=costs.misses,
-        newest_time=time,
+        **{name: getattr(summary, name) for name in Standing.__struct_fields__},
+        silent_seconds=None if silence is None else silence.seconds,
+        flagged_lately=None if flags is None else sum(flags),
+        flags_by_hour=flags,
     )
-
-
-async def newest_time(store: Store, stream: str, head: Position) -> float | None:
-    """Give the time of the newest sample in the log."""
-    entries = await store.entries(stream, Position.before(head.seq), 1)
-    return float(batch_columns(entries).time[-1]) if entries and entries[0].first_seq is not None else None

@@ -296,7 +296,7 @@ async def test_stream_ids_that_can_be(service, stream):
         ("GET", "/streams?limit=0", "limit"),
         ("GET", "/streams?limit=1e3", "limit"),
         ("GET", "/streams?limit=%D9%A1", "limit"),
-        ("GET", "/streams?after=a%0A", "stream"),
+        ("GET", "/streams?after=a%0A", "after"),
         ("GET", "/streams?page=2", "page"),
         ("GET", "/streams?details=yes", "details"),
         ("GET", "/streams?details=true&limit=101", "limit"),

@@ -145,6 +145,8 @@ CALLS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("get_band", "GET", "/streams/s/band?feature=0&from=1800000000&to=1800086400", {}),
     ("list_streams", "GET", "/streams", {}),
     ("list_streams", "GET", "/streams?details=true&limit=100&after=kinds", {}),
+    ("list_streams", "GET", "/streams?details=true&order=review&prefix=ki&search=S&after=0~kinds", {}),
+    ("get_overview", "GET", "/overview?prefix=k&silent_seconds=60", {}),
     ("create_stream", "PUT", "/streams/web", {"json": {"n_features": 2}}),
     ("create_stream", "PUT", "/streams/web", {"json": {"n_features": 2}}),
     ("change_stream", "PATCH", "/streams/web", {"json": {"expected_anomaly_rate": 0.001}}),
