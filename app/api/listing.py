@@ -52,19 +52,13 @@ async def get_overview(request: Request) -> Response:
     query = read_query(request, "prefix", "silent_seconds")
     prefix, silent = prefix_in(query), whole_in(query, "silent_seconds", *SILENT_SECONDS, SILENT_BY_DEFAULT)
     service.keys.permit(request, Scope.READ)
-    catalog, visible = service.catalog, asked_for(request)
-    totals = await catalog.totals(visible, prefix, silent)
-    orders: tuple[Order, ...] = ("incidents", "review")
-    first = [(await catalog.in_order(order, None, MOST_NAMED, visible, prefix))[0] for order in orders]
-    said = {one.stream: one for one in await catalog.overviews(list(dict.fromkeys([*first[0], *first[1]])))}
-    in_incident, to_review = ([said[name] for name in names if name in said] for names in first)
-    return answer(
-        FleetAnswer(
-            **msgspec.structs.asdict(totals),
-            incidents=[one for one in in_incident if one.incident is not None],
-            review=[one for one in to_review if one.to_review],
-        )
-    )
+    summed = await service.catalog.sum_up(asked_for(request), prefix, silent)
+    totals = msgspec.structs.asdict(summed.end())
+    in_incident, to_review = summed.first("incidents", MOST_NAMED), summed.first("review", MOST_NAMED)
+    said = {one.stream: one for one in await service.catalog.overviews(list({*in_incident, *to_review}))}
+    incidents = [one for name in in_incident if (one := said.get(name)) and one.incident is not None]
+    review = [one for name in to_review if (one := said.get(name)) and one.to_review]
+    return answer(FleetAnswer(**totals, incidents=incidents, review=review))
 
 
 def prefix_in(query: dict[str, str]) -> str:

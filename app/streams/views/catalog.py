@@ -11,7 +11,7 @@ from app.streams.views.incidents import Found, Wanted, find, read_one
 from app.streams.views.orders import Cursor, Order
 from app.streams.views.overview import Overview, overviews
 from app.streams.views.tail import Tail
-from app.streams.views.totals import Summing, Totals
+from app.streams.views.totals import Summing
 
 
 class Catalog:
@@ -39,12 +39,12 @@ class Catalog:
         """List visible streams in an order, and say where to go on; the newest changes may take a second or two."""
         return await self.fleet.page(order, after, limit, visible, prefix)
 
-    async def totals(self, visible: Visible, prefix: str, silent_seconds: float) -> Totals:
+    async def sum_up(self, visible: Visible, prefix: str, silent_seconds: float) -> Summing:
         """Sum up visible streams."""
         summing = Summing(prefix, silent_seconds, self._registry.worker.clock.now())
         async for part in self.fleet.parts(visible, prefix):
             summing.add(part)
-        return summing.end()
+        return summing
 
     async def incidents(self, wanted: Wanted, before: IncidentKey | None, limit: int) -> Found:
         """List incidents, the newest first."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from heapq import nsmallest
 from itertools import takewhile
 from typing import Final
 
@@ -9,6 +10,7 @@ import msgspec
 
 from app.streams.log.recent import HOUR_SECONDS, HOURS
 from app.streams.open.summary import Summary
+from app.streams.views.orders import Order, value_of
 
 MOST_GROUPS: Final = 200
 _SEPARATOR = re.compile(r"[._:-]")
@@ -26,16 +28,21 @@ class Counts(msgspec.Struct, kw_only=True):
     flagged_lately: int = 0
     to_review: int = 0
 
-    def add(self, stream: Summary, now: float, silent_seconds: float) -> None:
+    def take(self, stream: Summary, flagged: int, *, is_silent: bool) -> None:
         """Count a stream."""
         self.streams += 1
         self.unknown += not stream.is_told
         self.unreadable += not stream.readable
         self.warming_up += stream.ready is False
-        self.silent += stream.written_at is not None and now - stream.written_at >= silent_seconds
+        self.silent += is_silent
         self.open_incidents += stream.incident is not None
-        self.flagged_lately += stream.flagged_lately(now) or 0
+        self.flagged_lately += flagged
         self.to_review += stream.to_review or 0
+
+    def add(self, other: "Counts") -> None:
+        """Add the counts of other streams."""
+        for name in Counts.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 class Group(Counts, kw_only=True):
@@ -63,50 +70,60 @@ class Summing:
     """Sums up streams that come in the order of their names."""
 
     def __init__(self, prefix: str, silent_seconds: float, now: float) -> None:
-        self._prefix, self._silent_seconds, self._now = prefix, silent_seconds, now
+        self._prefix, self._now, self._silent_since = prefix, now, now - silent_seconds
         first = now // HOUR_SECONDS - HOURS + 1
-        self.totals = Totals(
-            begin=[(first + hour) * HOUR_SECONDS for hour in range(HOURS)], flags_by_hour=[0] * HOURS, groups=[]
-        )
-        self._group: Group | None = None
-        self._head = self._first = self._last = ""
+        begin = [(first + hour) * HOUR_SECONDS for hour in range(HOURS)]
+        self.totals = Totals(begin=begin, flags_by_hour=[0] * HOURS, groups=[])
+        self._group = Group(prefix="")
+        self._first = self._last = ""
+        self._in_question: list[Summary] = []
 
     def add(self, streams: Iterable[Summary]) -> None:
         """Add streams."""
-        totals, now, silent = self.totals, self._now, self._silent_seconds
         for stream in streams:
-            totals.add(stream, now, silent)
-            totals.samples += stream.n_seen or 0
-            totals.labels += stream.labels or 0
-            if stream.flags:
-                for hour, count in enumerate(stream.flags_by_hour(now) or ()):
-                    totals.flags_by_hour[hour] += count
-            self._group_of(stream.stream).add(stream, now, silent)
+            since = stream.written_at
+            flagged = self._add_flags(stream) if stream.flags else 0
+            is_silent = since is not None and since <= self._silent_since
+            self._group_of(stream.stream).take(stream, flagged, is_silent=is_silent)
+            self.totals.samples += stream.n_seen or 0
+            self.totals.labels += stream.labels or 0
+            if stream.incident is not None or stream.to_review:
+                self._in_question.append(stream)
+
+    def _add_flags(self, stream: Summary) -> int:
+        by_hour, counts = self.totals.flags_by_hour, stream.flags_by_hour(self._now) or []
+        for hour, count in enumerate(counts):
+            by_hour[hour] += count
+        return sum(counts)
+
+    def _group_of(self, name: str) -> Group:
+        """Give the group that the stream belongs to; the streams of a group come one after the other."""
+        separator = _SEPARATOR.search(name, len(self._prefix))
+        head = name if separator is None else name[: separator.end()]
+        if head != self._group.prefix:
+            self._end_group()
+            self._group, self._first = Group(prefix=head), name
+        self._last = name
+        return self._group
+
+    def _end_group(self) -> None:
+        group, totals = self._group, self.totals
+        totals.add(group)
+        if group.streams > 1 and len(totals.groups) < MOST_GROUPS:
+            group.prefix = shared_head(self._first, self._last, group.prefix)
+            totals.groups.append(group)
+        elif group.streams > 1:
+            totals.more_groups += 1
 
     def end(self) -> Totals:
         """Give the sums."""
         self._end_group()
         return self.totals
 
-    def _group_of(self, name: str) -> Group:
-        """Give the group that the stream belongs to; the streams of a group come one after the other."""
-        separator = _SEPARATOR.search(name, len(self._prefix))
-        head = name if separator is None else name[: separator.end()]
-        if self._group is None or head != self._head:
-            self._end_group()
-            self._group, self._head, self._first = Group(prefix=head), head, name
-        self._last = name
-        return self._group
-
-    def _end_group(self) -> None:
-        group = self._group
-        if group is None or group.streams == 1:
-            return
-        group.prefix = shared_head(self._first, self._last, self._head)
-        if len(self.totals.groups) < MOST_GROUPS:
-            self.totals.groups.append(group)
-        else:
-            self.totals.more_groups += 1
+    def first(self, order: Order, most: int) -> list[str]:
+        """Give the first of those streams that are in an incident or have something to review."""
+        found = ((value_of(order, stream, self._now), stream.stream) for stream in self._in_question)
+        return [name for value, name in nsmallest(most, found) if value < 0]
 
 
 def shared_head(first: str, last: str, head: str) -> str:
@@ -114,4 +131,4 @@ def shared_head(first: str, last: str, head: str) -> str:
     same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
     shared = "".join(one for one, _ in same)
     ends = [match.end() for match in _SEPARATOR.finditer(shared)]
-    return shared[: max([*ends, len(head)])] if ends else head
+    return shared[: max([*ends, len(head)])]
