@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -23,6 +24,18 @@ Which = Annotated[str, typer.Argument(metavar="STREAM|all", help="Id of the stre
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Sure = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
+
+class Order(StrEnum):
+    """The orders of a list of streams."""
+
+    NAME = "name"
+    FLAGGED = "flagged"
+    INCIDENTS = "incidents"
+    SILENT = "silent"
+    REVIEW = "review"
+    WARMING_UP = "warming_up"
+
+
 streams = typer.Typer(
     help="List, show, patch, clone, delete, prune, reset, export, import, check and repair streams.",
     no_args_is_help=True,
@@ -30,10 +43,16 @@ streams = typer.Typer(
 
 
 @streams.command("list")
-def list_(url: Url = DEFAULT_URL, key: Key = None) -> None:
+def list_(
+    prefix: Annotated[str, typer.Option(help="Only streams whose ids begin with this.")] = "",
+    search: Annotated[str, typer.Option(help="Only streams whose ids hold this.")] = "",
+    order: Annotated[Order, typer.Option(help="What comes first.")] = Order.NAME,
+    url: Url = DEFAULT_URL,
+    key: Key = None,
+) -> None:
     """Print the id of every stream, one a line."""
     with one_line_errors(), connected(url, key) as client:
-        for stream in client.streams():
+        for stream in client.streams(1000, prefix=prefix, search=search, order=order):
             print(stream)
 
 
@@ -86,8 +105,7 @@ def prune(
     except ValueError as error:
         raise fail(f"--idle: {error}", MISUSED) from None
     with one_line_errors(), connected(url, key) as client:
-        silent = client.streams(PRUNED_AT_ONCE, silent_seconds=seconds)
-        found = [stream for stream in silent if stream.startswith(prefix)]
+        found = list(client.streams(PRUNED_AT_ONCE, silent_seconds=seconds, prefix=prefix))
         if found and not dry_run:
             _confirm(yes, f"Delete {len(found)} streams, {found[0]} to {found[-1]}, and all that they have learned?")
         for stream in found:

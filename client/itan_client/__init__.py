@@ -8,7 +8,15 @@ from itan_client.answers.ingest import Ingested, RefusedRecord
 from itan_client.answers.rules import Rule, RuleTest
 from itan_client.answers.samples import Costs, Explanation, Feedback, Observed
 from itan_client.answers.sources import Source
-from itan_client.answers.streams import Checked, Estimate, Repaired, Stream, StreamSummary
+from itan_client.answers.streams import (
+    Checked,
+    Estimate,
+    Repaired,
+    Stream,
+    StreamGroup,
+    StreamSummary,
+    StreamTotals,
+)
 from itan_client.answers.templates import Template
 from itan_client.async_client import AsyncClient
 from itan_client.client import Client
@@ -53,6 +61,8 @@ __all__ = [
     "Source",
     "Stream",
     "StreamDeleted",
+    "StreamGroup",
     "StreamSummary",
+    "StreamTotals",
     "Template",
 ]

@@ -95,6 +95,7 @@ class AsyncClient:
     import_ = _sending(calls.import_)
     streams = _iterating(calls.streams)
     summaries = _iterating(calls.summaries)
+    overview = _sending(calls.overview)
     history = _sending(calls.history)
     sample = _sending(calls.sample)
     review = _sending(calls.review)

@@ -42,6 +42,7 @@ def itan(url: str, *words: str, code: int = 0, key: str = KEY, given: str | None
 
 def test_streams_are_listed(url: str, stream: str) -> None:
     assert stream in itan(url, "streams", "list").stdout.split()
+    assert itan(url, "streams", "list", "--prefix", stream, "--order", "silent").stdout.split() == [stream]
 
 
 def test_a_stream_is_shown(url: str, stream: str) -> None:

@@ -253,6 +253,15 @@ def test_streams_follow_the_pages() -> None:
     assert script.requests[1].url.params["after"] == "b"
 
 
+def test_an_order_holds_for_every_page() -> None:
+    page = {"streams": [{"stream": "a"}], "next": "-3~a"}
+    script = Script(ok(page), ok({"streams": [], "next": None}))
+    assert list(script.client().streams(prefix="a", search="x", order="flagged")) == ["a"]
+    asked = [dict(request.url.params) for request in script.requests]
+    given = {"limit": "100", "prefix": "a", "search": "x", "order": "flagged"}
+    assert asked == [given | {"after": ""}, given | {"after": "-3~a"}]
+
+
 def test_export_and_import_carry_bytes() -> None:
     script = Script(httpx2.Response(200, content=b"\x00state"), ok({}))
     client = script.client()

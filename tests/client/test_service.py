@@ -18,11 +18,12 @@ from app.api.schemas.incidents import IncidentAnswer
 from app.api.schemas.ingest import IngestAnswer
 from app.api.schemas.samples import Costs, Explanation, FeedbackAnswer, ObserveAnswer
 from app.api.schemas.sources import SourceAnswer
-from app.api.schemas.streams import StreamDescription, StreamEstimate
+from app.api.schemas.streams import FleetAnswer, StreamDescription, StreamEstimate
 from app.api.schemas.templates import TemplateAnswer
 from app.streams.log.incidents import MainFeature
 from app.streams.maintenance.repair import Checked, Repaired
 from app.streams.views.overview import Overview
+from app.streams.views.totals import Group
 from itan_client import ApiError, AsyncClient, Client, calls
 from itan_client.answers import density, history, incidents, ingest, rules, samples, sources, streams, templates
 from tests.app.harness import NOW, Service, blobs
@@ -56,6 +57,7 @@ SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("review", ("s",), {}),
     ("streams", (2,), {}),
     ("summaries", (2,), {}),
+    ("overview", ("r",), {}),
     ("incidents", (1,), {}),
     ("incidents", (), {"prefix": "s", "state": "open"}),
     ("incidents", (), {"begin": NOW - 1, "end": datetime(2028, 1, 1, tzinfo=UTC)}),
@@ -129,6 +131,7 @@ async def test_both_clients_get_the_same_answers() -> None:
     told = {name: answer for (name, *_), answer in zip(SCENARIO, found, strict=True)}
     assert told["streams"] == ["parts", "r0", "r1", "r2", "s"]
     assert [summary.stream for summary in told["summaries"]] == told["streams"]
+    assert (told["overview"].streams, told["overview"].samples) == (3, 12)
     whole, parts = found[2], told["observe_in_parts"]
     assert [len(part.score) for part in parts] == [70, 70, 10]
     for column in ("seq", "ids", "score", "threshold", "is_anomaly", "incident"):
@@ -178,6 +181,8 @@ def test_the_scenario_calls_every_method_that_both_clients_have() -> None:
         (history.InspectedSample, Sample),
         (streams.Stream, StreamDescription),
         (streams.StreamSummary, Overview),
+        (streams.StreamTotals, FleetAnswer),
+        (streams.StreamGroup, Group),
         (streams.Estimate, StreamEstimate),
         (streams.Checked, Checked),
         (streams.Repaired, Repaired),

@@ -58,7 +58,11 @@ class Stream(msgspec.Struct, frozen=True):
 
 
 class StreamSummary(msgspec.Struct, frozen=True):
-    """A stream in short; a damaged one is not readable, and nothing else is known of it."""
+    """A stream in short; None is not known, and one that is known to be damaged is not readable.
+
+    to_review counts incidents without a label. severity and flagged_time are those of the newest flagged sample.
+    flags_by_hour counts the flagged samples of the last 24 hours, the present one last.
+    """
 
     stream: str
     readable: bool
@@ -69,7 +73,12 @@ class StreamSummary(msgspec.Struct, frozen=True):
     threshold: float | None
     n_flagged: int | None
     incident: int | None
+    incident_begin: float | None
+    incident_severity: float | None
     incidents: int | None
+    to_review: int | None
+    severity: float | None
+    flagged_time: float | None
     n_nodes: int | None
     labels: int | None
     true_alarms: int | None
@@ -77,6 +86,47 @@ class StreamSummary(msgspec.Struct, frozen=True):
     misses: int | None
     newest_time: float | None
     silent_seconds: float | None
+    flagged_lately: int | None
+    flags_by_hour: list[int] | None
+
+
+class StreamGroup(msgspec.Struct, frozen=True):
+    """Streams whose ids begin alike, in sum."""
+
+    prefix: str
+    streams: int
+    unknown: int
+    unreadable: int
+    warming_up: int
+    silent: int
+    open_incidents: int
+    flagged_lately: int
+    to_review: int
+
+
+class StreamTotals(msgspec.Struct, frozen=True):
+    """All streams that the key may read, in sum; of `unknown` ones only the ids are known yet.
+
+    begin has the beginnings of the last 24 hours, flags_by_hour how many samples were flagged in each. incidents are
+    the streams with the rarest open incidents, review those with the most incidents to review.
+    """
+
+    streams: int
+    unknown: int
+    unreadable: int
+    warming_up: int
+    silent: int
+    open_incidents: int
+    flagged_lately: int
+    to_review: int
+    samples: int
+    labels: int
+    begin: list[float]
+    flags_by_hour: list[int]
+    groups: list[StreamGroup]
+    more_groups: int
+    incidents: list[StreamSummary]
+    review: list[StreamSummary]
 
 
 class Estimate(msgspec.Struct, frozen=True):

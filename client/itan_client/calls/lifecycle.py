@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from itan_client.answers.streams import Estimate, Stream, StreamSummary
+from itan_client.answers.streams import Estimate, Stream, StreamSummary, StreamTotals
 from itan_client.request import BYTES, JSON, Page, Request, encode, nothing, stream_path, unread
 
 
@@ -55,26 +55,59 @@ def import_(stream: str, state: bytes) -> Request[Stream]:
     return Request("PUT", stream_path(stream, "/import"), _STREAM, {}, state, BYTES, repeatable=False)
 
 
-def streams(page_size: int = 100, *, silent_seconds: int = 0, after: str = "") -> Request[Page[str]]:
-    """Iterate over the ids of all streams in order, page by page, or of those that have been silent for so long."""
+def streams(
+    page_size: int = 100,
+    *,
+    silent_seconds: int = 0,
+    after: str = "",
+    prefix: str = "",
+    search: str = "",
+    order: str = "name",
+) -> Request[Page[str]]:
+    """Iterate over the ids of streams, page by page.
+
+    The order is `name`, `flagged` (most flagged samples in the last 24 hours first), `incidents` (rarest open incident
+    first), `silent` (longest silent first), `review` (most incidents to review first) or `warming_up`.
+    """
     silent = {"silent_seconds": str(silent_seconds)} if silent_seconds else {}
+    chosen = {**silent, **_chosen(prefix, search, order)}
+
+    def page_after(place: str) -> Request[Page[str]]:
+        return Request("GET", "/streams", read, {"limit": str(page_size), "after": place, **chosen})
 
     def read(content: bytes) -> Page[str]:
         page = _NAMES(content)
-        following = None if page.next is None else streams(page_size, silent_seconds=silent_seconds, after=page.next)
-        return Page([entry.stream for entry in page.streams], following)
+        return Page([entry.stream for entry in page.streams], None if page.next is None else page_after(page.next))
 
-    return Request("GET", "/streams", read, {"limit": str(page_size), "after": after, **silent})
+    return page_after(after)
 
 
-def summaries(page_size: int = 50, *, after: str = "") -> Request[Page[StreamSummary]]:
-    """Iterate over all streams in order of their ids, each with its state in short."""
+def summaries(
+    page_size: int = 50, *, after: str = "", prefix: str = "", search: str = "", order: str = "name"
+) -> Request[Page[StreamSummary]]:
+    """Iterate over streams, each with its state in short, in an order of `streams`."""
+    chosen = {"details": "true", **_chosen(prefix, search, order)}
+
+    def page_after(place: str) -> Request[Page[StreamSummary]]:
+        return Request("GET", "/streams", read, {"limit": str(page_size), "after": place, **chosen})
 
     def read(content: bytes) -> Page[StreamSummary]:
         page = _SUMMARIES(content)
-        return Page(page.streams, None if page.next is None else summaries(page_size, after=page.next))
+        return Page(page.streams, None if page.next is None else page_after(page.next))
 
-    return Request("GET", "/streams", read, {"limit": str(page_size), "after": after, "details": "true"})
+    return page_after(after)
+
+
+def overview(prefix: str = "", *, silent_seconds: int = 3600) -> Request[StreamTotals]:
+    """Sum up the streams that the key may read, or those whose ids begin with a prefix."""
+    params = {"silent_seconds": str(silent_seconds), **_chosen(prefix)}
+    return Request("GET", "/overview", _TOTALS, params)
+
+
+def _chosen(prefix: str, search: str = "", order: str = "name") -> dict[str, str]:
+    """Give those parameters that differ from their defaults: services of earlier versions know none of them."""
+    given = {"prefix": prefix, "search": search, "order": "" if order == "name" else order}
+    return {name: value for name, value in given.items() if value}
 
 
 class _Name(msgspec.Struct):
@@ -91,6 +124,7 @@ class _Summaries(msgspec.Struct):
     next: str | None
 
 
+_TOTALS = msgspec.json.Decoder(StreamTotals).decode
 _STREAM = msgspec.json.Decoder(Stream).decode
 _ESTIMATE = msgspec.json.Decoder(Estimate).decode
 _NAMES = msgspec.json.Decoder(_Names).decode
