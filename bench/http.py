@@ -131,14 +131,15 @@ def _start_all(stack: ExitStack) -> tuple[dict[str, Client], int]:
     return {name: stack.enter_context(_server(words, path)) for name, (words, path) in servers.items()}, redis_pid
 
 
-def serving(store: str) -> AbstractContextManager[Client]:
-    """Run a service on a store."""
-    return _server(("app.cli", "serve", "--port", "0", "--log-level", "error", "--store", store), "/observe?stream=s")
+def serving(store: str, **settings: str) -> AbstractContextManager[Client]:
+    """Run a service on a store, with these variables of its environment."""
+    words = ("app.cli", "serve", "--port", "0", "--log-level", "error", "--store", store)
+    return _server(words, "/observe?stream=s", **settings)
 
 
 @contextmanager
-def _server(words: tuple[str, ...], path: str) -> Iterator[Client]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ITAN_")}
+def _server(words: tuple[str, ...], path: str, **settings: str) -> Iterator[Client]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ITAN_")} | settings
     with _process([sys.executable, "-m", *words], environment) as process:
         assert process.stdout is not None
         line = process.stdout.readline().split()

@@ -1,4 +1,4 @@
-"""`itan incidents`: list incidents."""
+"""`itan incidents`: list and show incidents."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -12,15 +12,11 @@ from app.commands.connection import DEFAULT_URL, Key, Url, connected, one_line_e
 from app.commands.objects import print_json
 from itan_client import Incident, IncidentFeature
 
+Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the incident, as `list` shows it.")]
 LIMIT, PAGE = 50, 200
 HEAD: Final = ("STATE", "BEGIN", "END", "SEVERITY", "FEATURES", "ID")
 
-incidents = typer.Typer(help="List incidents.", no_args_is_help=True)
-
-
-@incidents.callback()
-def _group() -> None:
-    """List incidents."""
+incidents = typer.Typer(help="List and show incidents.", no_args_is_help=True)
 
 
 @incidents.command("list")
@@ -30,6 +26,11 @@ def list_(
     state: Annotated[
         str | None, typer.Option(help="Only those that are open, closed, accepted, confirmed or dismissed.")
     ] = None,
+    begin: Annotated[
+        str | None,
+        typer.Option("--from", help="Only those that went on at this time or later: RFC 3339, or epoch seconds."),
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Only those that began at this time or before.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Most incidents.")] = LIMIT,
     as_json: Annotated[bool, typer.Option("--json", help="Print all that is known of each, as JSON.")] = False,
     url: Url = DEFAULT_URL,
@@ -37,7 +38,7 @@ def list_(
 ) -> None:
     """Print incidents, the newest first: from the first flagged sample of each to the last, in UTC."""
     with one_line_errors(), connected(url, key) as client:
-        pages = client.incidents(min(limit + 1, PAGE), stream=stream, prefix=prefix, state=state)
+        pages = client.incidents(min(limit + 1, PAGE), stream=stream, prefix=prefix, state=state, begin=begin, end=end)
         found = list(islice(pages, limit + 1))
     shown = found[:limit]
     if as_json:
@@ -46,6 +47,13 @@ def list_(
         print_table([HEAD, *map(row_of, shown)])
     if len(found) > limit:
         print(f"itan: there are more than the newest {limit}: --limit", file=sys.stderr)
+
+
+@incidents.command()
+def show(id_: Id, url: Url = DEFAULT_URL, key: Key = None) -> None:
+    """Print all that is known of an incident, as JSON."""
+    with one_line_errors(), connected(url, key) as client:
+        print_json(client.incident(id_))
 
 
 def row_of(incident: Incident) -> tuple[str, ...]:

@@ -59,11 +59,19 @@ def test_incidents_are_chosen_and_what_is_left_out_is_said(url: str) -> None:
     assert listed(url) == [("web-2", "open"), ("web-1", "closed")]
     assert listed(url, "--stream", "web-1") == [("web-1", "closed")]
     assert listed(url, "--prefix", "db-") == []
+    assert listed(url, "--from", "2023-11-15T08:16:00Z") == [("web-2", "open")]
+    assert listed(url, "--to", "1700035900") == []
     assert listed(url, "--state", "open") == [("web-2", "open")]
     cut = itan(url, "incidents", "list", "--limit", "1")
     assert "more than the newest 1" in cut.stderr
     assert itan(url, "incidents", "list", "--limit", "2").stderr == ""
     assert "state" in itan(url, "incidents", "list", "--state", "loud", code=1).stderr
+
+
+def test_an_incident_is_shown(url: str) -> None:
+    newest = json.loads(itan(url, "incidents", "list", "--json", "--limit", "1").stdout)[0]
+    assert json.loads(itan(url, "incidents", "show", newest["id"]).stdout) == newest
+    assert "[404 unknown_incident]" in itan(url, "incidents", "show", "web-1~1~1", code=1).stderr
 
 
 def test_rules_are_put_shown_listed_tested_and_deleted(url: str) -> None:
