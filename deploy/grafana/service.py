@@ -38,6 +38,7 @@ def build() -> Dashboard:
     add_connections(dashboard)
     add_store(dashboard)
     add_streams(dashboard)
+    add_notices(dashboard)
     add_process(dashboard)
     return dashboard
 
@@ -298,6 +299,34 @@ def add_streams(dashboard: Dashboard) -> None:
             "short",
             (f"itan_leases_held{{{HERE}}}", "held by {{instance}}"),
             (f"sum by (change) (increase(itan_lease_changes_total{{{HERE}}}[$__rate_interval]))", "{{change}}"),
+        ),
+    )
+
+
+def add_notices(dashboard: Dashboard) -> None:
+    """Add whether people hear of incidents."""
+    add(
+        dashboard,
+        "Notices of incidents",
+        chart(
+            "Notices, by outcome",
+            "Notices a minute. rejected, expired: dropped, because the receiver does not want them, or was down for "
+            "three days. failed tries are repeated.",
+            "cpm",
+            (f"60 * {rate('itan_notices_total', 'outcome')}", "{{outcome}}"),
+            (f"60 * sum(rate(itan_notice_failures_total{{{HERE}}}[$__rate_interval]))", "failed tries"),
+        ),
+        chart(
+            "Notices waiting",
+            "Changes of incidents that wait to be told. They wait in quiet hours, and while a receiver is down.",
+            "short",
+            (f"max(itan_notices_waiting{{{HERE}}})", "waiting"),
+        ),
+        chart(
+            "Oldest notice waiting",
+            "How long the oldest of them has been waiting. After three days it is dropped.",
+            "s",
+            (f"max(itan_notices_oldest_seconds{{{HERE}}})", "oldest"),
         ),
     )
 
