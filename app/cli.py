@@ -7,6 +7,7 @@ from app.commands.bench import bench
 from app.commands.demo import demo
 from app.commands.density import density
 from app.commands.documents import rules, sources, templates
+from app.commands.explain import explain
 from app.commands.incidents import incidents
 from app.commands.ingest import ingest
 from app.commands.keys import keys
@@ -30,6 +31,7 @@ app.command()(demo)
 app.command()(replay)
 app.command()(ingest)
 app.command()(label)
+app.command()(explain)
 app.command()(density)
 app.command()(backup)
 app.command()(restore)

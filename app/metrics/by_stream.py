@@ -23,6 +23,11 @@ GAUGES: Final = (
     OfStream("samples", "samples seen", "samples"),
     OfStream("samples_needed", "samples that the warm-up still needs", "samples_needed"),
     OfStream("score_nats", "score of the newest sample", "score"),
+    OfStream(
+        "severity",
+        "-log10 of the chance that an ordinary sample scores as high as the newest: 2 is one in a hundred",
+        "severity",
+    ),
     OfStream("threshold_nats", "threshold that the next score will meet", "threshold"),
     OfStream("flag_rate", "share of about the last 1000 samples that was flagged", "flag_rate"),
     OfStream("expected_flag_rate", "the share to expect by its config", "expected_flag_rate"),

@@ -48,6 +48,7 @@ class StreamFigures:
     splits: int = 0
     threshold: float | None = None
     score: float | None = None
+    severity: float | None = None
     incident: int = 0
     incidents: int = 0
     log_loss: float | None = None

@@ -238,10 +238,12 @@ def add_stream(dashboard: Dashboard) -> None:
             width=6,
         ),
         chart(
-            "Incidents",
-            "1 while one is open.",
+            "Incidents and severity",
+            "1 while an incident is open. Severity of the newest sample: fewer than one ordinary sample in 100 "
+            "has more than 2; the larger, the graver.",
             "short",
             (of_stream("open_incidents"), "open"),
+            (of_stream("severity"), "severity"),
             width=6,
         ),
         chart(

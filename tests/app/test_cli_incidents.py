@@ -1,6 +1,7 @@
 """`itan incidents` and `itan rules` against a real service."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -53,6 +54,24 @@ def test_incidents_are_listed_for_people(url: str) -> None:
     assert "  web-2~601~" in first
     assert "disk " in second
     assert second.index("web-1~601~") == head.index("ID")
+
+
+def test_a_sample_is_explained_in_words(url: str) -> None:
+    head, how_rare, *reasons, nats, _ = itan(url, "explain", "--stream", "web-1", "--seq", "602").stdout.splitlines()
+    assert head == "Sample 602 of web-1, 2023-11-15 08:14:20 UTC"
+    assert how_rare.startswith("Flagged. Severity ")
+    assert how_rare.endswith("the larger, the graver. Part of the incident that began with sample 601.")
+    values = {"cpu": 8, "disk": 8}
+    for reason in reasons:
+        name, value, share = re.fullmatch(r"  (\w+) was ([\d.]+), expected about [-\d.]+ +█+ +(\d+)%", reason).groups()
+        assert float(value) == pytest.approx(values.pop(name), abs=1.5)
+        assert 10 < int(share) < 90
+    assert not values
+    assert re.fullmatch(r"Score [\d.]+ nats, threshold [\d.]+\.", nats)
+    warming_up = itan(url, "explain", "--stream", "web-1", "--seq", "3").stdout
+    assert "No severity yet: the stream was warming up." in warming_up
+    assert json.loads(itan(url, "explain", "--stream", "web-1", "--seq", "602", "--json").stdout)["seq"] == 602
+    assert "unknown_sample" in itan(url, "explain", "--stream", "web-1", "--seq", "999", code=1).output
 
 
 def test_incidents_are_chosen_and_what_is_left_out_is_said(url: str) -> None:

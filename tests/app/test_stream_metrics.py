@@ -53,6 +53,7 @@ async def test_what_is_told_of_a_stream_is_what_the_stream_says():
 
         assert await told("threshold_nats") == said["threshold"] == await service.metric("itan_threshold_nats")
         assert await told("score_nats") == answer["score"][-1]
+        assert await told("severity") == answer["severity"][-1]
         assert await told("samples") == 900
         assert await told("samples_needed") == 0
         assert await told("nodes") == len(model["nodes"]) == await service.metric("itan_nodes") > 1

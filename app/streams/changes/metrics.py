@@ -30,6 +30,7 @@ def count_learned_each(metrics: Metrics, learned: Sequence[tuple[Session, Stream
             scores, thresholds = records.score[-ready:].tolist(), records.threshold[-ready:].tolist()
             flags = records.is_anomaly.tolist().count(True)
             figures.take_scores(scores, thresholds, flags, now)
+            figures.severity = float(records.severity[-1])
             all_scores += scores
             all_thresholds += thresholds
             all_flags += flags
