@@ -6,6 +6,7 @@ from starlette.responses import Response
 from app.api.routing import JSON, Answer, Operation, Route, answer, ref
 from app.api.schemas.service import Health
 from app.api.service import Service, service_of
+from app.counts import counted
 from app.metrics import CONTENT_TYPE, EVERYTHING, NO_NAMES, View
 from app.security import Forbidden, Grant, Scope
 from app.settings import WithoutKey
@@ -31,7 +32,7 @@ async def get_readyz(request: Request) -> Response:
     health = health_of(await service.store_probe.status())
     if damaged := len(service.registry.worker.health.damaged):
         health.damaged_streams = damaged
-        health.warnings.append(f"{damaged} streams are damaged: `itan streams check all` names them")
+        health.warnings.append(f"{counted(damaged, 'damaged stream')}: see `itan streams check all`")
     health.warnings += service.key_watch.warnings if service.key_watch else []
     return answer(health, 200 if health.status == "ready" else 503)
 

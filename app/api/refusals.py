@@ -1,5 +1,6 @@
 """Errors of requests that are refused before they reach the app."""
 
+from app.counts import counted
 from app.streams.errors import Refused
 
 
@@ -14,7 +15,7 @@ class PartlyTaken(Exception):
     """A request of many records of which some were refused, from a sender that reads only the status."""
 
     def __init__(self, refused: int) -> None:
-        super().__init__(f"{refused} records were refused, and the others taken: see errors")
+        super().__init__(f"{counted(refused, 'record')} refused, and the others taken: see errors")
 
 
 class InvalidHttp(Refused):

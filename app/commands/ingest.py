@@ -8,6 +8,7 @@ import typer
 from app.commands.connection import DEFAULT_URL, FAILED, Key, Url, fail, one_line_errors
 from app.commands.progress import progress
 from app.commands.stopping import INTERRUPTED, StopRequests
+from app.counts import counted
 from itan_client import ApiError, Client, RefusedRecord, ServiceUnreachable
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def ingest(
         sender = Sender(client, source, _print_refused)
         is_stopped = _send(sender, file, Bounds(batch_size, MOST_BYTES))
     tally = sender.tally
-    print(f"{tally.records} records: {tally.taken} taken, {tally.refused.total()} refused, {tally.flagged} flagged")
+    records = counted(tally.records, "record")
+    print(f"{records}: {tally.taken} taken, {tally.refused.total()} refused, {tally.flagged} flagged")
     if is_stopped:
         raise typer.Exit(INTERRUPTED)
     if tally.refused:

@@ -10,6 +10,7 @@ import typer
 
 from app.commands.connection import DEFAULT_URL, FAILED, MISUSED, Key, Url, connected, fail, one_line_errors
 from app.commands.objects import File, print_json, read_object
+from app.counts import counted
 from app.durations import read_duration
 from itan_client import ApiError, Checked, Client
 
@@ -107,7 +108,9 @@ def prune(
     with one_line_errors(), connected(url, key) as client:
         found = list(client.streams(PRUNED_AT_ONCE, silent_seconds=seconds, prefix=prefix))
         if found and not dry_run:
-            _confirm(yes, f"Delete {len(found)} streams, {found[0]} to {found[-1]}, and all that they have learned?")
+            _confirm(
+                yes, f"Delete {counted(len(found), 'stream')}, {found[0]} to {found[-1]}, with all that was learned?"
+            )
         for stream in found:
             if dry_run or _prune(client, stream, seconds):
                 print(stream)
@@ -214,7 +217,7 @@ def _for_each(client: Client, which: str, call: Callable[[str], T]) -> list[T]:
 
 
 def _print_check(found: Checked) -> None:
-    print(f"{found.stream}: {'ok' if found.ok else 'not ok'} ({found.replayed_samples} samples replayed)")
+    print(f"{found.stream}: {'ok' if found.ok else 'not ok'} ({counted(found.replayed_samples, 'sample')} replayed)")
     for finding in found.findings:
         print(f"  {finding.text}")
     if not found.ok:

@@ -10,6 +10,7 @@ from typing import Final
 
 import httpx2
 
+from app.counts import counted
 from app.pull.config import PullConfig
 from app.pull.destination import MOST_RECORDS, Destination
 from app.pull.errors import Permanent, Stopped, TooMuch, Unanswerable, Unfit
@@ -89,10 +90,10 @@ class Pull:
     def summary(self) -> str:
         """Say what was sent so far."""
         sent = self._destination.sent
-        parts = [f"{sent.taken} samples sent, {sent.flagged} of them flagged"]
+        parts = [f"{counted(sent.taken, 'sample')} sent, {sent.flagged} of them flagged"]
         parts += [f"{sent.known} known with other values"] * bool(sent.known)
         parts += [f"{n} refused ({code})" for code, n in sorted(sent.refused.items())]
-        parts += [f"{self._n_not_finite} values not finite"] * bool(self._n_not_finite)
+        parts += [f"{counted(self._n_not_finite, 'value')} not finite"] * bool(self._n_not_finite)
         return "; ".join([*parts, f"done until {moment(self.done)}" if self.done else "nothing done"])
 
     def run(self, *, once: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from app.counts import counted
 from app.replay.feed import Outcome, Plan
 from app.replay.ranking import average_precision, best_fixed_threshold, ranking_auc
 from itan_client import Stream
@@ -114,6 +115,7 @@ def make_report(
 def format_report(report: Report) -> str:
     """Write the figures for people, one a line."""
     outcomes = ", ".join(f"{n} {outcome}" for outcome, n in sorted(report.label_outcomes.items()))
+    right, wrong = counted(report.true_alarms, "true alarm"), counted(report.false_alarms, "false alarm")
     lines = {
         "stream": f"{report.stream}, up to seq {report.last_seq}" + (" (stopped early)" if report.stopped else ""),
         "features": ", ".join(report.features or ["not named"]),
@@ -125,7 +127,7 @@ def format_report(report: Report) -> str:
         "label delay": _delay(report),
         "ranking AUC": _number(report.ranking_auc),
         "average precision": _number(report.average_precision),
-        "flags": f"{report.flags}: {report.true_alarms} true alarms, {report.false_alarms} false alarms",
+        "flags": f"{report.flags}: {right}, {wrong}",
         "misses": f"{report.misses}",
         "incidents": _incidents(report),
         "cost": f"{report.cost:g} (miss {report.cost_false_negative:g}, false alarm {report.cost_false_positive:g})",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from app.counts import counted
 from app.replay.feed import Feed, Outcome, Plan
 from app.replay.reading.cells import BadTable
 from app.replay.reading.table import Table
@@ -18,7 +19,7 @@ class Broken(RuntimeError):
     """The service failed during the replay."""
 
     def __init__(self, n_samples: int, cause: Exception) -> None:
-        super().__init__(f"after {n_samples} samples: {cause}")
+        super().__init__(f"after {counted(n_samples, 'sample')}: {cause}")
 
 
 @dataclass(frozen=True)

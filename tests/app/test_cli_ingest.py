@@ -69,7 +69,7 @@ def test_each_refused_record_is_told_by_its_line(url: str) -> None:
     assert [line.partition(":")[0] for line in said] == ["line 4", "line 5", "line 6"]
     assert [line.rpartition(" ")[2] for line in said] == ["[invalid_samples]", "[invalid_json]", "[invalid_stream_id]"]
     nothing = itan(url, "ingest", "-", given=b"nonsense\n", code=1)
-    assert (nothing.stdout, nothing.stderr.count("line 1")) == ("1 records: 0 taken, 1 refused, 0 flagged\n", 1)
+    assert (nothing.stdout, nothing.stderr.count("line 1")) == ("1 record: 0 taken, 1 refused, 0 flagged\n", 1)
 
 
 def test_what_comes_before_bad_input_is_sent(url: str) -> None:

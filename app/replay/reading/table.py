@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from app.counts import counted
 from app.replay.reading.cells import BadTable, complaint, number
 from app.replay.reading.columns import Columns, refuse_bad_cells, refuse_no_features
 from app.replay.reading.labels import LabelReader
@@ -116,8 +117,9 @@ class Table:
             raise BadTable("no line has a value of any feature")
         if self._label:
             self._label.settle()
-        blanks = [f"{n_blank} lines without any value are left out, the first is line {blank_line}"] if n_blank else []
-        return Survey(tuple(tallies), n_rows, self._lines.can_repeat, self._notes() + blanks)
+        without = f"left out: {counted(n_blank, 'line')} without any value, the first is line {blank_line}"
+        notes = self._notes() + [without] * bool(n_blank)
+        return Survey(tuple(tallies), n_rows, self._lines.can_repeat, notes)
 
     def _survey_block(self, block: Sequence[Line], tallies: Sequence[Tally]) -> list[int]:
         """Count the cells of some lines, and give the lines without any value."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from app.counts import counted
 from app.storage import Position, Remains, Snapshot, Store, StoreCorrupt
 from app.streams.errors import UnknownStream
 from app.streams.log.events import UnreadableEvent
@@ -142,7 +143,7 @@ def add_differences(found: Diagnosis, differences: list[Difference]) -> None:
     if differences:
         count = sum(len(difference.logged) for difference in differences)
         last = int(differences[-1].logged.seq[-1])
-        text = f"{count} samples replay differently, up to {last}: {differences[0]}"
+        text = f"{counted(count, 'sample')} replayed differently, up to {last}: {differences[0]}"
         found.add("replay_differs", text, is_damage=False)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.build import BUILD
+from app.counts import counted
 from app.storage import Entry, Position, Store, StoreCorrupt
 from app.streams.log.events import (
     BatchEvent,
@@ -44,7 +45,7 @@ class Difference:
     def __str__(self) -> str:
         logged, replayed = self.logged, self.replayed
         return (
-            f"{len(logged)} replayed samples differ from the log, the first of them {logged.seq[0]}: "
+            f"a replay of {counted(len(logged), 'sample')} differs from the log, first at {logged.seq[0]}: "
             f"score {replayed.score[0]!s}, logged {logged.score[0]!s}; "
             f"threshold {replayed.threshold[0]!s}, logged {logged.threshold[0]!s}; "
             f"incident {replayed.incident[0]!s}, logged {logged.incident[0]!s}; "

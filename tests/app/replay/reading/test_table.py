@@ -151,7 +151,7 @@ def test_a_line_without_any_value_is_left_out_and_said() -> None:
     table = table_of("x,z,y\n1,1,0\n,NA,0\n2,,1\n", label="y")
     assert [row.values for row in table] == [[1, 1], [2, None]]
     assert table.survey().n_rows == 2
-    assert "1 lines without any value are left out, the first is line 3" in table.survey().notes
+    assert "left out: 1 line without any value, the first is line 3" in table.survey().notes
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

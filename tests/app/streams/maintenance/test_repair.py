@@ -186,7 +186,7 @@ async def test_a_gap_behind_the_snapshot_loses_what_comes_after_it_and_only_if_a
         assert await service.metric("itan_damaged_streams") == 1
         health = await service.accepted("GET", "/readyz")
         assert health["damaged_streams"] == 1
-        assert "1 streams are damaged" in health["warnings"][-1]
+        assert "1 damaged stream:" in health["warnings"][-1]
         check = await service.accepted("GET", "/streams/s/check")
         assert not check["ok"]
         assert "gap: 131 comes after 120" in json.dumps(check["findings"])
