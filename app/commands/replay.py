@@ -1,10 +1,9 @@
 """`itan replay`: send a labelled file through a service."""
 
 import codecs
-import json
 import sys
 from contextlib import nullcontext
-from importlib.util import find_spec
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal
 from zoneinfo import ZoneInfo
@@ -111,6 +110,9 @@ def replay(
     scores: Annotated[
         Path | None, typer.Option(help="Write seq, score, threshold, severity, flag, incident, label as CSV.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write it all, with pictures, as one HTML page that needs nothing else.")
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
@@ -127,18 +129,14 @@ def replay(
     Ctrl-C stops after the current request, and reports what was sent.
     """
     from app.replay.creation import config_to_create
+    from app.replay.evaluation import evaluate
     from app.replay.feed import Plan
     from app.replay.local import local_service
-    from app.replay.plot import draw
+    from app.replay.outputs import Outputs
     from app.replay.reading.columns import Columns, names_of
     from app.replay.reading.lines import Form, separator_of
     from app.replay.reading.table import Meaning, open_table
-    from app.replay.report import format_report
-    from app.replay.rivals.comparison import compare_rivals
-    from app.replay.rivals.table import format_contest
     from app.replay.run import Replay, Start
-    from app.replay.scores import write_scores
-    from app.replay.signals import signals_of
 
     if store and not local:
         raise fail("--store needs --local: a running service has its own store", MISUSED)
@@ -146,16 +144,12 @@ def replay(
         raise fail("--stream names the stream to send to; only with --local it may be left out", MISUSED)
     if compare and (label_column is None or resume):
         raise fail("--compare judges a whole replay by its labels: it needs --label-column, and no --resume", MISUSED)
-    _refuse_absent_folders(scores, plot)
-    if plot and find_spec("matplotlib") is None:
-        raise fail("--plot needs matplotlib: uv run --extra plot itan replay ...", MISUSED)
-    stream = stream or LOCAL_STREAM
-    every = 1 if exact_delay else label_every
-    plan = Plan(
-        stream, batch_size, label_delay, every, label_rate, seed, limit, final_labels, compare or plot is not None
-    )
+    stream, every = stream or LOCAL_STREAM, 1 if exact_delay else label_every
+    outputs = Outputs(as_json, compare, scores, plot, report)
+    plan = Plan(stream, batch_size, label_delay, every, label_rate, seed, limit, final_labels, outputs.keeps_samples)
     service = local_service(store) if local else nullcontext(url)
     with one_line_errors(), StopRequests() as stop:
+        outputs.refuse_impossible()
         parts = Columns(label_column, timestamp_column, id_column, names_of(columns), names_of(drop))
         meaning = Meaning(_label_values(label_values), timestamp_unit, _zone(timezone))
         full_config = config_to_create(config, context, calendar, timezone, timestamp_column)
@@ -169,29 +163,12 @@ def replay(
                 for note in prepared.survey.notes:
                     print("itan:", note, file=sys.stderr)
                 with progress("samples", prepared.n_samples) as posted:
-                    outcome, report, state = prepared.run(posted)
-                signals = signals_of(client, report, outcome) if plot else []
-            contest = None
-            if compare:
+                    result = prepared.run(posted)
                 with progress("compared") as decided:
-                    contest = compare_rivals(outcome, state.config, decided)
-            if as_json:
-                print(json.dumps(report.to_dict() | ({"comparison": contest.to_dict()} if contest else {})))
-            else:
-                print(format_report(report) + (f"\n\n{format_contest(contest)}" if contest else ""))
-            if scores:
-                write_scores(outcome, scores)
-            if plot:
-                draw(outcome, signals, stream, plot)
-    if outcome.stopped:
+                    evaluation = evaluate(client, file, table, plan, result, decided, with_rivals=compare)
+            outputs.hand_out(evaluation, datetime.now(UTC))
+    if result.outcome.stopped:
         raise typer.Exit(INTERRUPTED)
-
-
-def _refuse_absent_folders(*paths: Path | None) -> None:
-    """Fail before anything is sent, not when there is something to write."""
-    for path in paths:
-        if path and not path.parent.is_dir():
-            raise fail(f"there is no folder {path.parent} to write {path.name} to", MISUSED)
 
 
 def _label_values(text: str | None) -> tuple[str, str] | None:

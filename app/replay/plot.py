@@ -1,6 +1,8 @@
 """Draw a replay: scores, threshold, flags and labels, and values in front of the band that was expected."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,35 +19,60 @@ EXPECTED = "expected, 5 to 95 %"
 
 def draw(outcome: Outcome, signals: Sequence[Signal], title: str, path: Path) -> None:
     """Write a picture; ModuleNotFoundError if matplotlib is not installed."""
-    import matplotlib as mpl
+    with quiet():
+        figure_of(outcome, signals, title).savefig(path, dpi=120)
 
-    mpl.use("Agg")
-    from matplotlib import pyplot
 
-    size = (12, 5 + 3 * len(signals))
-    figure, axes = pyplot.subplots(1 + len(signals), figsize=size, layout="constrained", squeeze=False)
+def figure_of(outcome: Outcome, signals: Sequence[Signal], title: str = "") -> Any:
+    """Give scores, threshold, flags and labels above one picture for each signal."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 5 + 3 * len(signals)), layout="constrained")
+    axes = figure.subplots(1 + len(signals), squeeze=False)
     _draw_scores(axes[0, 0], outcome, title)
     for part, signal in zip(axes[1:, 0], signals, strict=True):
         _draw_signal(part, signal, np.array(outcome.flag, dtype=np.bool_))
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+    return figure
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Draw names in letters that the font lacks without a warning for each."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
+        yield
+
+
+def plain(name: str) -> str:
+    """Give a name as matplotlib takes it: what is between dollars would be a formula."""
+    shown = "".join(character if character.isprintable() else "\ufffd" for character in name[:60])
+    return shown.replace("$", r"\$")
 
 
 def _draw_scores(axes: Any, outcome: Outcome, title: str) -> None:
-    seq, score = np.array(outcome.seq), np.array(outcome.score, dtype=np.float64)
-    threshold, flag = np.array(outcome.threshold, dtype=np.float64), np.array(outcome.flag, dtype=np.bool_)
+    at, place = _axis(outcome)
+    score, threshold = (np.array(column, dtype=np.float64) for column in (outcome.score, outcome.threshold))
+    flag = np.array(outcome.flag, dtype=np.bool_)
     anomalous = np.array([label is True for label in outcome.label], dtype=np.bool_)
     shown = score.clip(-EDGE, EDGE)
-    axes.plot(seq, shown, ".", markersize=3, color="0.6", label="score")
-    axes.plot(seq, threshold.clip(-EDGE, EDGE), color="tab:blue", linewidth=1.5, label="threshold")
-    axes.plot(
-        seq[anomalous], shown[anomalous], "o", markersize=6, markerfacecolor="none", color="tab:red", label="anomalous"
-    )
-    axes.plot(seq[flag], shown[flag], "x", markersize=4, color="tab:orange", label="flagged")
-    axes.set(title=title, xlabel="seq", ylabel="score (nats, high = anomalous)")
+    axes.plot(at, shown, ".", markersize=3, color="0.6", label="score", rasterized=True)
+    axes.plot(at, threshold.clip(-EDGE, EDGE), color="tab:blue", linewidth=1.5, label="threshold", rasterized=True)
+    rings = {"markersize": 6, "markerfacecolor": "none", "color": "tab:red", "label": "labelled anomalous"}
+    axes.plot(at[anomalous], shown[anomalous], "o", **rings, rasterized=True)
+    axes.plot(at[flag], shown[flag], "x", markersize=4, color="tab:orange", label="flagged", rasterized=True)
+    axes.set(title=plain(title), xlabel=place, ylabel="score (nats, high = anomalous)")
     # linear for the usual scores, then by powers of ten: one gross outlier would flatten everything else
     axes.set_yscale("symlog", linthresh=_usual(score))
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
+
+
+def _axis(outcome: Outcome) -> tuple[Any, str]:
+    """Give where the samples stand: at their times if these are known and rise, else at their seqs."""
+    times = outcome.times
+    if times is None or (np.diff(times) < 0).any():
+        return np.array(outcome.seq), "seq"
+    return _dates(times), "time (UTC)"
 
 
 def _draw_signal(axes: Any, signal: Signal, flag: NDArray[np.bool_]) -> None:
@@ -57,9 +84,9 @@ def _draw_signal(axes: Any, signal: Signal, flag: NDArray[np.bool_]) -> None:
         band_x, signal.low.clip(low, high), signal.high.clip(low, high), color="tab:green", alpha=0.25, label=EXPECTED
     )
     axes.plot(band_x, signal.middle.clip(low, high), color="tab:green", linewidth=0.8)
-    axes.plot(x, values, ".", markersize=3, color="0.4", label=signal.feature)
-    axes.plot(x[flag], values[flag], "x", markersize=4, color="tab:orange", label="flagged")
-    axes.set(xlabel="time (UTC)" if signal.by_time else "seq", ylabel=signal.feature)
+    axes.plot(x, values, ".", markersize=3, color="0.4", label="value", rasterized=True)
+    axes.plot(x[flag], values[flag], "x", markersize=4, color="tab:orange", label="flagged", rasterized=True)
+    axes.set(xlabel="time (UTC)" if signal.by_time else "seq", ylabel="value", rasterized=True)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
 
 

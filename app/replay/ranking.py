@@ -40,7 +40,7 @@ def average_precision(scores: Floats, anomalous: Bools) -> float | None:
     """
     if not anomalous.any():
         return None
-    hits, misses = _counts_from_top(scores, anomalous)
+    hits, misses = counts_from_top(scores, anomalous)
     gained = np.diff(hits, prepend=0) / hits[-1]
     return float((gained * hits / (hits + misses)).sum())
 
@@ -49,7 +49,7 @@ def best_fixed_threshold(scores: Floats, anomalous: Bools, cost_miss: float, cos
     """Find the threshold (flag above it) that would have cost least in hindsight; the highest of several."""
     if not scores.size:
         return FixedThreshold(0.0, 0.0)
-    hits, alarms = _counts_from_top(scores, anomalous)
+    hits, alarms = counts_from_top(scores, anomalous)
     # cut k flags the k highest distinct scores
     flagged_hits, flagged_normals = np.append(0, hits), np.append(0, alarms)
     costs = cost_miss * (hits[-1] - flagged_hits) + cost_false_alarm * flagged_normals
@@ -58,7 +58,7 @@ def best_fixed_threshold(scores: Floats, anomalous: Bools, cost_miss: float, cos
     return FixedThreshold(float(thresholds[cut]), float(costs[cut]))
 
 
-def _counts_from_top(scores: Floats, anomalous: Bools) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def counts_from_top(scores: Floats, anomalous: Bools) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count the anomalies and normals at or above each distinct score, the highest first."""
     distinct, place = np.unique(-scores, return_inverse=True)
     hits = np.bincount(place, weights=anomalous, minlength=distinct.size).cumsum()

@@ -173,7 +173,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, *words: str | Path) -> list[Signal]:
         found.extend(signals)
         draw(outcome, signals, title, path)
 
-    monkeypatch.setattr("app.replay.plot.draw", draw_and_keep)
+    monkeypatch.setattr("app.replay.outputs.draw", draw_and_keep)
     picture = Path(words[0]).parent / "signals.png"
     replay(*words, "--plot", picture)
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -237,11 +237,40 @@ def test_a_wrong_context_creates_nothing(service: str, seasonal: Path, words: li
         assert "none" not in client.streams()
 
 
-def test_a_missing_matplotlib_is_said_before_anything_is_sent(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.commands.replay.find_spec", lambda name: None)
-    done = CliRunner().invoke(app, ["replay", *options(table, "s", "http://127.0.0.1:9"), "--plot", "out.png"])
+@pytest.mark.parametrize(
+    ("option", "module", "extra"),
+    [("--plot", "matplotlib", "plot"), ("--report", "matplotlib", "evaluate"), ("--report", "jinja2", "evaluate")],
+)
+def test_a_missing_module_is_said_before_anything_is_sent(
+    table: Path, monkeypatch: pytest.MonkeyPatch, option: str, module: str, extra: str
+) -> None:
+    monkeypatch.setattr("app.replay.outputs.find_spec", lambda name: None if name == module else object())
+    done = CliRunner().invoke(app, ["replay", *options(table, "s", "http://127.0.0.1:9"), option, "out"])
     assert done.exit_code == 2
-    assert "uv run --extra plot itan replay" in done.stderr
+    assert f"uv run --extra {extra} itan replay" in done.stderr
+
+
+def test_the_report_is_one_page(service: str, table: Path, tmp_path: Path) -> None:
+    words = [*options(table, "page", service), "--json", "--report", tmp_path / "page.html"]
+    found = report(*words)
+    page = (tmp_path / "page.html").read_text()
+    assert "comparison" not in found
+    assert f"{found['samples']} samples, {found['flags']} of them flagged in {found['incidents']} incidents" in page
+    assert "The first 32 samples are the warm-up" in page
+    assert "Left out: row, host." in page
+    assert re.search(r'<th scope="row">b</th><td class="text">feature</td><td>235</td><td>5</td>', page)
+    assert "itan, best threshold in hindsight" in page
+    assert "rolling z-score" not in page
+    assert not re.findall(r'(?:src|href)="(?!data:)', page)
+
+
+def test_a_report_without_labels_says_what_is_missing(service: str, seasonal: Path, tmp_path: Path) -> None:
+    words = [seasonal, "--stream", "unlabelled", "--url", service, "--timestamp-column", "when", "--calendar", "day"]
+    report(*words, "--report", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "There are no labels of both kinds" in page
+    assert "How good the decisions were" not in page
+    assert page.count("data:image/svg+xml;base64,") == 1
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from core import DetectorConfig, ItanError
 STEP: Final = 100
 FIXED_AFTER: Final = 0.2
 OURS: Final = "itan"
+FIXED: Final = "itan, fixed threshold"
+HINDSIGHT: Final = "itan, best threshold in hindsight"
 SHARED_FIELDS: Final = ("cost_false_negative", "cost_false_positive", "expected_anomaly_rate")
 THRESHOLDS: Final = (
     "Thresholds of rivals without one: after every 100 samples and whenever labels came, the one that would have cost"
@@ -38,6 +40,16 @@ class Contest:
     anomalous: Bools
     notes: list[str]
 
+    @property
+    def has_both_kinds(self) -> bool:
+        """Tell whether anomalies and normal samples were judged."""
+        truth = self.anomalous[self.judged]
+        return bool(truth.any() and not truth.all())
+
+    def by_own_scores(self) -> dict[str, Decisions]:
+        """Leave out the rows that only cut the stream's scores elsewhere."""
+        return {name: each for name, each in self.decisions.items() if name not in (FIXED, HINDSIGHT)}
+
     def to_dict(self) -> dict[str, Any]:
         """Give the table as JSON-able values."""
         standings = [asdict(standing) for standing in self.standings]
@@ -45,17 +57,24 @@ class Contest:
 
 
 def compare_rivals(
-    outcome: Outcome, config: Mapping[str, Any], decided: Callable[[int], object] = lambda _: None
+    outcome: Outcome,
+    config: Mapping[str, Any],
+    decided: Callable[[int], object] = lambda _: None,
+    *,
+    with_rivals: bool = True,
 ) -> Contest:
-    """Run every rival over the samples of an outcome that kept them; `config` is that of the stream."""
+    """Run every rival over the samples of an outcome that kept them; `config` is that of the stream.
+
+    `decided` is told how many samples one of them has decided. Without rivals the table is that of the stream alone.
+    """
     n = len(outcome.score)
     ours = Decisions(np.array(outcome.score, dtype=np.float64), np.array(outcome.flag, dtype=np.bool_))
-    rivals, notes = _rivals(n, ours.score, config)
+    rivals, notes = _rivals(n, ours.score, config) if with_rivals else ({}, [])
     decisions = {OURS: ours} | {name: _play(rival, outcome, decided) for name, rival in rivals.items()}
     known = np.array([label is not None for label in outcome.label], dtype=np.bool_)
     judged = known & ~np.any([np.isnan(each.score) for each in decisions.values()], axis=0)
     anomalous = np.array([label is True for label in outcome.label], dtype=np.bool_)
-    decisions["itan, best threshold in hindsight"] = _in_hindsight(ours.score, judged, anomalous, costs_of(config))
+    decisions[HINDSIGHT] = _in_hindsight(ours.score, judged, anomalous, costs_of(config))
     standings = [
         judge(name, each, judged, anomalous, outcome.times, costs_of(config)) for name, each in decisions.items()
     ]
@@ -81,7 +100,7 @@ def _rivals(n: int, our_scores: Floats, config: Mapping[str, Any]) -> tuple[dict
         notes += ["The paper's profile knows no calendar."] if config["calendar"] else []
     except ItanError as error:
         notes.append(f"The {other} profile is not there: {error}.")
-    rivals["itan, fixed threshold"] = Cut(Given(our_scores), cut(int(n * FIXED_AFTER)), n)
+    rivals[FIXED] = Cut(Given(our_scores), cut(int(n * FIXED_AFTER)), n)
     notes.append(
         "The fixed threshold is chosen like that too, until a fifth of the samples have passed; then it stays."
     )

@@ -1,0 +1,1 @@
+"""The evaluation as one HTML page that needs nothing else."""
