@@ -190,6 +190,7 @@ EXAMPLES: Final[dict[str, Any]] = {
     "IncidentAnswer": INCIDENT,
     "IncidentList": {"incidents": [INCIDENT], "next": None},
     "FeedbackBody": {"labels": [{"id": "req-1", "anomaly": False}, {"seq": 101, "anomaly": True}]},
+    "IncidentLabelBody": {"anomaly": True, "only": "flagged"},
     "FeedbackAnswer": {
         "stream": "web-1",
         "dry_run": False,

@@ -1,31 +1,29 @@
-"""POST /feedback: late labels."""
+"""POST /feedback and POST /incidents/ID/label: late labels."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from msgspec import UNSET
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from app.api.admission import permitted_allowance
-from app.api.bodies.columns import Column, read_column, refuse_dropped, refuse_repeated
-from app.api.bodies.raw import RawFeedbackBody, decode_short, raw_body
-from app.api.bodies.reading import InvalidBody, invalid_form, media_type, read_body, refuse_repeated_names, without_bom
+from app.api.admission import allowance_of, permitted_allowance
+from app.api.bodies.labels import read_labels
+from app.api.bodies.reading import checked_tree, choices_of, invalid_form, media_type, read_body, read_small
+from app.api.found_incidents import PATH, permitted_incident
 from app.api.queries import STREAM, flag_in, read_query, stream_in
-from app.api.routing import JSON, Answer, Operation, Route, ref
-from app.api.schemas.samples import FeedbackBody, LabelBody
-from app.api.service import Service, service_of
+from app.api.routing import JSON, OF_STORE, Answer, Operation, Route, ref
+from app.api.schemas.samples import IncidentLabelBody
+from app.api.service import service_of
 from app.security import Scope
+from app.streams.allowance import Allowance
+from app.streams.changes import ranges
 from app.streams.changes.feedback import FeedbackResult, LabelRequest, label
-from app.streams.errors import refuse_beyond
-from app.streams.faults import Fault, Faults
+from app.streams.changes.ranges import IncidentLabel, Many
 
-_BODY = msgspec.json.Decoder(FeedbackBody)
-_RAW = msgspec.json.Decoder(RawFeedbackBody)
-_LABELS = msgspec.json.Decoder(list[LabelBody])
-_LABEL = msgspec.json.Decoder(LabelBody)
 _ENCODER = msgspec.json.Encoder()
+LABEL_BYTES = 32
+"""What a label for a sample that was looked up counts, against a limit of bytes: about as if it had been sent."""
 
 
 async def post_feedback(request: Request) -> Response:
@@ -38,84 +36,73 @@ async def post_feedback(request: Request) -> Response:
     body = await read_body(request, service.settings.max_body_bytes)
     if not dry_run:
         await allowance.keep(len(body))
-    labels = await read_labels(body, service.settings.max_labels)
-    labelled = await service.tasks.shielded(label_stream(request, service, stream, labels, dry_run=dry_run))
-    return Response(_ENCODER.encode(columns(stream, labels, labelled, dry_run=dry_run)), media_type=JSON)
+    given = await read_labels(body, service.settings.max_labels)
+    return await labelled(request, stream, given.labels, given.ranges, allowance, dry_run=dry_run)
 
 
-async def label_stream(
-    request: Request, service: Service, stream: str, labels: list[LabelRequest], *, dry_run: bool
-) -> FeedbackResult:
-    """Label when it is the request's turn, unless its client went away: it may have sent newer labels elsewhere."""
-    async with service.registry.changing(stream) as session:
-        if await request.is_disconnected():
-            raise ClientDisconnect
-        return await label(session, labels, dry_run=dry_run)
+async def post_incident_label(request: Request) -> Response:
+    """Apply a label to the samples of an incident, or with dry_run=true say what it would do."""
+    service, (key, grant) = service_of(request), permitted_incident(request, Scope.LABEL)
+    dry_run = flag_in(read_query(request, "dry_run"), "dry_run", default=False)
+    given = read_incident_label(checked_tree(await read_small(request)))
+    many = [IncidentLabel(given.anomaly, key, flagged_only=given.only == "flagged")]
+    return await labelled(request, key.stream, [], many, allowance_of(service, grant), dry_run=dry_run)
 
 
-async def read_labels(body: bytes, limit: int) -> list[LabelRequest]:
-    """Read {"labels": [{"id" or "seq": ..., "anomaly": ...}]}; InvalidBody for all labels that are none."""
-    body = without_bom(body)
-    read, error = decode_short(_BODY, body)
-    if read is None:
-        labels = await read_column(LABELS, (await raw_body(_RAW, body, error)).labels, limit)
-    else:
-        labels = read.labels
-        refuse_beyond(limit, len(labels), "labels", LABELS.setting)
-        refuse_repeated_names(body, 1 + count_fields(labels), ids_of(labels))
-    faults = Faults()
-    for i, given in enumerate(labels):
-        if given.id is UNSET and given.seq is UNSET:
-            faults.add(i, f"labels[{i}]", {"anomaly": given.anomaly}, "an object with id or seq")
-    InvalidBody.for_any(faults)
-    return [label_request(given) for given in labels]
-
-
-def label_request(given: LabelBody) -> LabelRequest:
-    """Give a label by its id, or else by its seq."""
-    if given.id is not UNSET:
-        return LabelRequest(given.anomaly, client_id=given.id)
-    return LabelRequest(given.anomaly, seq=None if given.seq is UNSET else given.seq)
-
-
-def read_all(text: bytes) -> list[LabelBody]:
-    """Read an array of labels; ValueError if one may name a field twice."""
-    labels = _LABELS.decode(text)
-    refuse_dropped(text, count_fields(labels), ids_of(labels))
-    return labels
-
-
-def read_one(text: bytes) -> LabelBody:
-    """Read one label; ValueError if it names a field twice."""
-    given = _LABEL.decode(text)
-    refuse_repeated(text, count_fields([given]), ids_of([given]))
-    return given
-
-
-def count_fields(labels: Iterable[LabelBody]) -> int:
-    """Count the names of fields that labels were read of."""
-    return sum(1 + (given.id is not UNSET) + (given.seq is not UNSET) for given in labels)
-
-
-def ids_of(labels: Iterable[LabelBody]) -> Iterable[str]:
-    """Give the ids of the labels that have one."""
-    return (given.id for given in labels if given.id is not UNSET)
-
-
-def label_fault(tree: Any) -> Fault:
-    """Say what is wrong with a label."""
+def read_incident_label(given: Any) -> IncidentLabelBody:
+    """Read the label of an incident. Raises InvalidBody."""
     try:
-        msgspec.convert(tree, LabelBody)
+        return msgspec.convert(given, IncidentLabelBody)
     except msgspec.ValidationError as error:
-        refused = invalid_form(str(error), tree, "", LabelBody.__struct_fields__)
-        return Fault(f".{refused.field}" if refused.field != "body" else "", refused.value, refused.limit)
-    return Fault("", tree, 'a label such as {"seq": 17, "anomaly": true}')
+        known = IncidentLabelBody.__struct_fields__
+        raise invalid_form(str(error), given, "", known, choices_of(IncidentLabelBody)) from error
 
 
-LABELS = Column("labels", read_all, read_one, label_fault, InvalidBody, "ITAN_MAX_LABELS")
+async def labelled(
+    request: Request,
+    stream: str,
+    labels: Sequence[LabelRequest],
+    many: Sequence[Many],
+    allowance: Allowance,
+    *,
+    dry_run: bool,
+) -> Response:
+    """Answer what became of labels for single samples, and of labels for many."""
+    service = service_of(request)
+    work = give(request, stream, labels, many, allowance, dry_run=dry_run)
+    given, result, found = await service.tasks.shielded(work)
+    said = columns(stream, given, result, dry_run=dry_run) | ({"found": found} if many else {})
+    return Response(_ENCODER.encode(said), media_type=JSON)
 
 
-def columns(stream: str, labels: list[LabelRequest], labelled: FeedbackResult, *, dry_run: bool) -> dict[str, Any]:
+async def give(
+    request: Request,
+    stream: str,
+    labels: Sequence[LabelRequest],
+    many: Sequence[Many],
+    allowance: Allowance,
+    *,
+    dry_run: bool,
+) -> tuple[Sequence[LabelRequest], FeedbackResult, list[int]]:
+    """Look up the samples of the labels for many, then label when it is the request's turn.
+
+    Nothing is labelled if the client went away: it may have sent newer labels elsewhere.
+    """
+    service = service_of(request)
+    async with service.registry.reading(stream) as session:
+        lookup = await ranges.begin(session, many, service.settings.max_labels - len(labels)) if many else None
+        if lookup is not None and not dry_run:
+            await allowance.keep(LABEL_BYTES * sum(lookup.counts))
+        async with session.lock:
+            if await request.is_disconnected():
+                raise ClientDisconnect
+            if lookup is None:
+                return labels, await label(session, labels, dry_run=dry_run), []
+            given = [*labels, *await lookup.finish(session)]
+            return given, await label(session, given, dry_run=dry_run), lookup.counts
+
+
+def columns(stream: str, labels: Sequence[LabelRequest], labelled: FeedbackResult, *, dry_run: bool) -> dict[str, Any]:
     """Give the answer: one entry a label, and how the stream stands."""
     return {
         "stream": stream,
@@ -133,6 +120,8 @@ def columns(stream: str, labels: list[LabelRequest], labelled: FeedbackResult, *
     }
 
 
+DRY_RUN = ({"type": "boolean", "default": False}, "true: say what the labels would do, and change nothing")
+OF_LABELS = ("too_many", "quota_exceeded")
 ROUTES = [
     Route(
         "POST",
@@ -143,16 +132,26 @@ ROUTES = [
             tag="samples",
             summary="Send labels for samples observed earlier",
             scope=Scope.LABEL,
-            query={
-                "stream": (STREAM, "the stream"),
-                "dry_run": (
-                    {"type": "boolean", "default": False},
-                    "true: say what the labels would do, and change nothing",
-                ),
-            },
+            query={"stream": (STREAM, "the stream"), "dry_run": DRY_RUN},
             body={JSON: ref("FeedbackBody")},
             answers={200: Answer({JSON: ref("FeedbackAnswer")})},
-            problems=("unknown_stream", "too_many", "quota_exceeded"),
+            problems=("unknown_stream", *OF_LABELS),
         ),
-    )
+    ),
+    Route(
+        "POST",
+        "/incidents/{incident}/label",
+        post_incident_label,
+        Operation(
+            id="label_incident",
+            tag="samples",
+            summary="Label the samples of an incident",
+            scope=Scope.LABEL,
+            path=PATH,
+            query={"dry_run": DRY_RUN},
+            body={JSON: ref("IncidentLabelBody")},
+            answers={200: Answer({JSON: ref("FeedbackAnswer")})},
+            problems=("unknown_stream", "unknown_incident", *OF_LABELS, *OF_STORE, "stream_moved", "stream_elsewhere"),
+        ),
+    ),
 ]

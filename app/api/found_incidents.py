@@ -12,10 +12,11 @@ from app.api.queries import STREAM, read_as, read_query, stream_in, whole, whole
 from app.api.routing import JSON, OF_STORE, Answer, Operation, Parameters, Route, answer, ref
 from app.api.schemas.incidents import IncidentAnswer, IncidentList
 from app.api.service import service_of
-from app.security import Scope
+from app.security import Grant, Scope
 from app.streams.errors import UnknownIncident
+from app.streams.log.incident_ids import ID, IncidentKey, id_of, read_id
 from app.streams.log.incidents import STATES, Incident
-from app.streams.views.incidents import ID, IncidentKey, Wanted, id_of, page_of, read_id
+from app.streams.views.incidents import Wanted, page_of
 
 PREFIX: Final = "[A-Za-z0-9._:-]{0,128}"
 SIZES = (1, 200, 50)
@@ -39,14 +40,14 @@ async def get_incidents(request: Request) -> Response:
 
 async def get_incident(request: Request) -> Response:
     """Give one incident."""
-    service, key = service_of(request), permitted_incident(request, Scope.READ)
+    service, (key, _) = service_of(request), permitted_incident(request, Scope.READ)
     read_query(request)
     incident = await service.catalog.incident(key)
     return answer(msgspec.to_builtins(said(key.stream, incident, service.settings.public_url)))
 
 
-def permitted_incident(request: Request, scope: Scope) -> IncidentKey:
-    """Give the incident that the path names, if the request's key may do this to its stream.
+def permitted_incident(request: Request, scope: Scope) -> tuple[IncidentKey, Grant | None]:
+    """Give the incident that the path names, and the entry of the request's key that allows this to its stream.
 
     Raises UnknownIncident for a text that is no id, to whom the key allows this on any stream.
     """
@@ -56,8 +57,7 @@ def permitted_incident(request: Request, scope: Scope) -> IncidentKey:
     except ValueError:
         keys.permit(request, scope)
         raise UnknownIncident(text) from None
-    keys.permit(request, scope, key.stream)
-    return key
+    return key, keys.permit(request, scope, key.stream)
 
 
 def read_prefix(text: str) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from app.notices.notice import Kind, MainFeature, Told, rfc3339
 from app.notices.rule import Rule
 from app.storage import IncidentChange
+from app.streams.log.incident_ids import id_of
 from app.streams.log.incidents import Incident
-from app.streams.views.incidents import id_of, page_of
+from app.streams.views.incidents import page_of
 
 
 def kinds_due(rule: Rule, incident: Incident, *, is_known: bool) -> Sequence[Kind]:

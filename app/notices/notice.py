@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from app.streams.views.incidents import id_of
+from app.streams.log.incident_ids import id_of
 
 Kind = Literal["incident.opened", "incident.closed", "test"]
 # the years that RFC 3339 has

@@ -71,15 +71,16 @@ class TooMany(Refused):
     """More samples or labels than one request may hold."""
 
 
-def refuse_beyond(limit: int, count: int, field: str, setting: str) -> None:
-    """Raise TooMany for more than the setting allows."""
+def refuse_beyond(limit: int, count: int, field: str, setting: str = "") -> None:
+    """Raise TooMany for more than a setting, if there is one, allows."""
     if count > limit:
         raise more_than(limit, field, setting)
 
 
 def more_than(limit: int, field: str, setting: str) -> TooMany:
     """Give the error for a request that holds too many of something; they need not have been counted."""
-    return TooMany(field, f"more than {limit} {field}", f"at most {limit} {field} ({setting}) in one request")
+    by = f" ({setting})" if setting else ""
+    return TooMany(field, f"more than {limit} {field}", f"at most {limit} {field}{by} in one request")
 
 
 class IdConflict(Refused):

@@ -101,6 +101,7 @@ class AsyncClient:
     review = _sending(calls.review)
     incidents = _iterating(calls.incidents)
     incident = _sending(calls.incident)
+    label_incident = _sending(calls.label_incident)
     check = _sending(calls.check)
     repair = _sending(calls.repair)
     accept = _sending(calls.accept)

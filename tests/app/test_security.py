@@ -20,6 +20,8 @@ ROUTES = {
     ("GET", "/density?stream={s}"): Scope.READ,
     ("GET", "/density/grid?stream={s}&x=0&y=1"): Scope.READ,
     ("GET", "/incidents/{s}~1~1"): Scope.READ,
+    ("POST", "/incidents/{s}~1~1/label"): Scope.LABEL,
+    ("POST", "/incidents/{s}~1~1/label?dry_run=true"): Scope.LABEL,
     ("GET", "/streams/{s}/history"): Scope.READ,
     ("GET", "/streams/{s}/samples/1"): Scope.READ,
     ("GET", "/streams/{s}/review"): Scope.READ,

@@ -38,7 +38,8 @@ class RawDensityBody(msgspec.Struct, forbid_unknown_fields=True):
 class RawFeedbackBody(msgspec.Struct, forbid_unknown_fields=True):
     """The parts of a body of labels."""
 
-    labels: Raw
+    labels: Raw | UnsetType = UNSET
+    ranges: Raw | UnsetType = UNSET
 
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -7,7 +7,14 @@ from app.api.schemas.history import History, ReviewQueue, Sample
 from app.api.schemas.incidents import IncidentAnswer, IncidentList
 from app.api.schemas.ingest import IngestAnswer, IngestProblem, IngestRecord
 from app.api.schemas.rules import RuleAnswer, RuleBody, RuleList, TestAnswer
-from app.api.schemas.samples import FeedbackAnswer, FeedbackBody, ObserveAnswer, ObserveBody, ObserveLine
+from app.api.schemas.samples import (
+    FeedbackAnswer,
+    FeedbackBody,
+    IncidentLabelBody,
+    ObserveAnswer,
+    ObserveBody,
+    ObserveLine,
+)
 from app.api.schemas.service import Health, Problem
 from app.api.schemas.session import SessionAnswer, SignInBody
 from app.api.schemas.sources import SourceAnswer, SourceBody, SourceList
@@ -33,6 +40,7 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     RuleList,
     TestAnswer,
     FeedbackBody,
+    IncidentLabelBody,
     FeedbackAnswer,
     IncidentAnswer,
     IncidentList,

@@ -1,6 +1,6 @@
 """Bodies that bring samples and labels, and their answers."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -84,10 +84,30 @@ class LabelBody(msgspec.Struct, forbid_unknown_fields=True):
     seq: Seq | UnsetType = UNSET
 
 
-class FeedbackBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Labels for samples observed earlier."""
+Only = Annotated[Literal["flagged", "all"], Meta(description="which of the samples: those that were flagged, or all")]
 
-    labels: Annotated[list[LabelBody], Meta(min_length=1)]
+
+class RangeBody(msgspec.Struct, forbid_unknown_fields=True, rename={"begin": "from", "end": "to"}):
+    """The truth about the samples of a stretch of time, both ends included: by their timestamps, else their arrival."""
+
+    anomaly: bool | None
+    begin: Moment
+    end: Moment
+    only: Only = "flagged"
+
+
+class FeedbackBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Labels for samples observed earlier, one by one, by time, or both."""
+
+    labels: Annotated[list[LabelBody], Meta(min_length=1)] | UnsetType = UNSET
+    ranges: Annotated[list[RangeBody], Meta(min_length=1, max_length=100)] | UnsetType = UNSET
+
+
+class IncidentLabelBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The truth about the samples of an incident; null withdraws their labels."""
+
+    anomaly: bool | None
+    only: Only = "flagged"
 
 
 class Costs(msgspec.Struct, kw_only=True):
@@ -114,7 +134,10 @@ class Costs(msgspec.Struct, kw_only=True):
 
 
 class FeedbackAnswer(Costs, kw_only=True):
-    """The outcome of each label, in columns, and the state of the stream after them."""
+    """The outcome of each label, in columns, and the state of the stream after them.
+
+    The samples of ranges, or of an incident, have an entry each, after those of the labels.
+    """
 
     stream: str
     dry_run: bool
@@ -130,3 +153,6 @@ class FeedbackAnswer(Costs, kw_only=True):
     threshold_before: float | None
     threshold_after: float | None
     oldest_seq: Annotated[int, Meta(description="the oldest sample that can still be labelled")]
+    found: (
+        Annotated[list[int], Meta(description="how many samples each range, or the incident, has found")] | UnsetType
+    ) = UNSET

@@ -1,6 +1,7 @@
 """Which samples can still be labelled, and how far the log may be trimmed."""
 
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 WATERMARKS = 256
 STEP, SILENT_STEP = 10, 2
@@ -19,6 +20,11 @@ class Horizon:
     def oldest_to_label(self, next_seq: int, samples: int) -> int:
         """Give the oldest sample that can be labelled, even if the log still holds older ones."""
         return max(self.oldest_seq, next_seq - samples)
+
+    def first_since(self, time: float) -> int:
+        """Give a sample, the oldest or a later one, before which all had been observed by this time."""
+        earlier = takewhile(lambda mark: mark[1] < time, self.watermarks)
+        return max((seq for seq, _ in earlier), default=self.oldest_seq)
 
     def with_last(self, next_seq: int, at: float) -> "Horizon":
         """Give the horizon with a watermark behind all samples; the last one was observed at this time."""

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from app.storage import IncidentKey, Silence, Store
+from app.streams.log.incident_ids import read_one
 from app.streams.log.incidents import Incident
 from app.streams.open.registry import Registry
 from app.streams.views.fleet import Fleet, Visible
 from app.streams.views.history import Log, open_log
-from app.streams.views.incidents import Found, Wanted, find, read_one
+from app.streams.views.incidents import Found, Wanted, find
 from app.streams.views.orders import Cursor, Order
 from app.streams.views.overview import Overview, overviews
 from app.streams.views.tail import Tail

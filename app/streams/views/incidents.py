@@ -2,21 +2,16 @@
 
 import asyncio
 import math
-import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from app.storage import IncidentKey as IncidentKey
-from app.storage import IncidentRow, Store
-from app.streams.errors import UnknownIncident
-from app.streams.ids import PATTERN
-from app.streams.log.incidents import Incident, State, read_incident
+from app.storage import IncidentKey, Store
+from app.streams.log.incident_ids import id_of, incident_in
+from app.streams.log.incidents import Incident, State
 from app.streams.log.span import ALWAYS, Span
 
-ID = f"{PATTERN}~[0-9]{{1,16}}~[0-9]{{1,16}}"
-_ID = re.compile(f"({PATTERN})~([0-9]{{1,16}})~([0-9]{{1,16}})")
 MOST_READ, MOST_LISTED = 1_000, 100_000
 PAGE = 1_000
 READ_TOGETHER = 200
@@ -55,11 +50,6 @@ class Found:
     next: str | None
 
 
-def id_of(stream: str, seq: int, opened: int) -> str:
-    """Give the id of an incident: no other has it, also after the stream was deleted and created again."""
-    return f"{stream}~{seq}~{opened}"
-
-
 def page_of(stream: str, seq: int, public_url: str = "") -> str:
     """Give the address of an incident on the live page; without a public URL as seen from the service's own pages.
 
@@ -71,14 +61,6 @@ def page_of(stream: str, seq: int, public_url: str = "") -> str:
 def times_of(incident: Incident) -> tuple[float, float]:
     """Give when an incident began, and when its newest flagged sample was; one that goes on has no end yet."""
     return incident.begin, math.inf if incident.ended_at is None else incident.last_time
-
-
-def read_id(text: str) -> IncidentKey:
-    """Read the id of an incident. Raises ValueError for any other text."""
-    parts = _ID.fullmatch(text)
-    if parts is None:
-        raise ValueError(text)
-    return IncidentKey(int(parts[3]), parts[1], int(parts[2]))
 
 
 async def find(store: Store, wanted: Wanted, before: IncidentKey | None, limit: int) -> Found:
@@ -130,17 +112,3 @@ async def read(store: Store, keys: Sequence[IncidentKey]) -> list[Incident | Non
     rows = await asyncio.gather(*(store.find_incidents(stream, of_it) for stream, of_it in seqs.items()))
     by_stream = dict(zip(seqs, rows, strict=True))
     return [incident_in(by_stream[key.stream], key) for key in keys]
-
-
-def incident_in(rows: Mapping[int, IncidentRow], key: IncidentKey) -> Incident | None:
-    """Give the incident that has a place among rows of its stream."""
-    row = rows.get(key.seq)
-    return read_incident(row) if row is not None and row.opened == key.opened else None
-
-
-async def read_one(store: Store, key: IncidentKey) -> Incident:
-    """Read an incident. Raises UnknownIncident if there is none."""
-    (incident,) = await read(store, [key])
-    if incident is None:
-        raise UnknownIncident(id_of(key.stream, key.seq, key.opened))
-    return incident

@@ -65,7 +65,10 @@ class Costs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Feedback(Costs, Columns, frozen=True, kw_only=True):
-    """Answer to labels: columns with one entry for each label, and the state of the stream after them."""
+    """Answer to labels: columns with one entry for each label, and the state of the stream after them.
+
+    Each sample of a range, or of an incident, has an entry; found says how many each range, or the incident, has found.
+    """
 
     __columns__ = ("seq", "id", "outcome", "retracted")
 
@@ -80,3 +83,4 @@ class Feedback(Costs, Columns, frozen=True, kw_only=True):
     oldest_seq: int
     stream: str = ""
     dry_run: bool = False
+    found: list[int] | None = None

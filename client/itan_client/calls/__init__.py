@@ -2,7 +2,7 @@
 
 from itan_client.calls.agents import delete_source, get_source, put_source, sources
 from itan_client.calls.defaults import delete_template, get_template, put_template, templates
-from itan_client.calls.incidents import incident, incidents
+from itan_client.calls.incidents import incident, incidents, label_incident
 from itan_client.calls.learned import band, density, grid, model
 from itan_client.calls.lifecycle import (
     clone,
@@ -50,6 +50,7 @@ __all__ = [
     "incidents",
     "ingest",
     "ingest_lines",
+    "label_incident",
     "model",
     "observe",
     "observe_in_parts",

@@ -1,12 +1,14 @@
 """Incidents: runs of flagged samples."""
 
+from typing import Literal
 from urllib.parse import quote
 
 import msgspec
 
 from itan_client.answers.incidents import Incident, IncidentPage
+from itan_client.answers.samples import Feedback
 from itan_client.inputs import Timestamp, moment_of
-from itan_client.request import Page, Request, without_none
+from itan_client.request import JSON, Page, Request, encode, flag, without_none
 
 
 def incidents(
@@ -36,8 +38,21 @@ def incidents(
 
 def incident(incident: str) -> Request[Incident]:
     """Get one incident, by its id."""
-    return Request("GET", f"/incidents/{quote(incident, safe='')}", _INCIDENT)
+    return Request("GET", _path(incident), _INCIDENT)
+
+
+def label_incident(
+    incident: str, anomaly: bool | None, *, only: Literal["flagged", "all"] = "flagged", dry_run: bool = False
+) -> Request[Feedback]:
+    """Label the flagged samples of an incident, or all; None withdraws their labels."""
+    body = encode({"anomaly": anomaly, "only": only})
+    return Request("POST", f"{_path(incident)}/label", _FEEDBACK, {"dry_run": flag(dry_run)}, body, JSON)
+
+
+def _path(incident: str) -> str:
+    return f"/incidents/{quote(incident, safe='')}"
 
 
 _PAGE = msgspec.json.Decoder(IncidentPage).decode
 _INCIDENT = msgspec.json.Decoder(Incident).decode
+_FEEDBACK = msgspec.json.Decoder(Feedback).decode

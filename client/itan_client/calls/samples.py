@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from itan_client.answers.samples import Feedback, Observed
-from itan_client.inputs import Ids, Samples, Timestamps, ids_of, rows_of, times_of
+from itan_client.inputs import Ids, Samples, Timestamps, ids_of, moment_of, rows_of, times_of
 from itan_client.request import JSON, Page, Request, encode, flag, then, without_none
 
 Label = Mapping[str, Any]
@@ -81,10 +81,22 @@ def score(
     return Request("POST", "/observe", _OBSERVED, params, body, JSON)
 
 
-def feedback(stream: str, labels: Sequence[Label], *, dry_run: bool = False) -> Request[Feedback]:
-    """Send labels, each {"seq" or "id": which sample, "anomaly": True, False, or None to withdraw}."""
+def feedback(
+    stream: str, labels: Sequence[Label] = (), *, ranges: Sequence[Label] = (), dry_run: bool = False
+) -> Request[Feedback]:
+    """Send labels, each {"seq" or "id": which sample, "anomaly": True, False, or None to withdraw}.
+
+    Ranges are {"from": time, "to": time, "anomaly": ...}: they label the flagged samples of a time, and with
+    {"only": "all"} all of them.
+    """
     params = {"stream": stream, "dry_run": flag(dry_run)}
-    return Request("POST", "/feedback", _FEEDBACK, params, encode({"labels": labels}), JSON)
+    body = without_none(labels=list(labels) or None, ranges=[_timed(one) for one in ranges] or None)
+    return Request("POST", "/feedback", _FEEDBACK, params, encode(body), JSON)
+
+
+def _timed(range_: Label) -> dict[str, Any]:
+    """Give a range with its times as the service takes them."""
+    return {name: moment_of(value) if name in ("from", "to") else value for name, value in range_.items()}
 
 
 _OBSERVED = msgspec.json.Decoder(Observed).decode

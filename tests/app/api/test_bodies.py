@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.api.bodies.json_tree import read_tree
+from app.api.bodies.labels import read_labels
 from app.api.bodies.reading import InvalidJson, decode, invalid_body, refuse_repeated_names, value_at
 from app.api.bodies.samples import read_batch
-from app.api.feedback import read_labels
 from app.api.schemas.samples import ObserveBody
 
 JSON, NDJSON = "application/json", "application/x-ndjson"

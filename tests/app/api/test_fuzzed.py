@@ -37,6 +37,7 @@ BY_STREAM = {
     "put_rule",
     "put_template",
     "label",
+    "label_incident",
     "get_log_density",
     "get_density_grid",
     "get_band",

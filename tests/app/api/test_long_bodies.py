@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from app.api.bodies import raw, splitting
 from app.api.bodies import reading as bodies
 from app.api.bodies.json_tree import read_tree
+from app.api.bodies.labels import read_labels
 from app.api.bodies.samples import read_batch, read_points
 from app.api.bodies.splitting import ELEMENT_BYTES, TooLong, scanned_elements, split
-from app.api.feedback import read_labels
 from app.streams.errors import Refused
 from core import DetectorConfig
 from tests.app.api.test_bad_input import check_problem
@@ -197,5 +197,5 @@ async def test_many_labels_are_read_in_pieces():
     labels = [{"id": "é:" * 20 + str(i), "anomaly": True} for i in range(10_000)]
     body = json.dumps({"labels": labels}).encode()
     assert len(body) > bodies.QUICK_BYTES
-    read = await read_labels(body, 10_000)
+    read = (await read_labels(body, 10_000)).labels
     assert [request.client_id for request in read] == [label["id"] for label in labels]

@@ -12,7 +12,7 @@ from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.open.clock import Clock
 from core.snapshot import decode_snapshot
-from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
+from tests.app.harness import NOW, DisturbedStore, FakeClock, Service, blobs, raising
 
 ONE = {"samples": [[1.0, 1.0]]}
 
@@ -63,10 +63,14 @@ async def test_a_stream_that_another_holds_is_elsewhere_for_every_change(workers
     workers.clock.advance(1.5)
     assert await refused(workers.b, "stream_elsewhere") == 1
     await refused(workers.b, "stream_elsewhere", "/feedback?stream=s", labels=[{"seq": 1, "anomaly": True}])
+    await refused(
+        workers.b, "stream_elsewhere", "/feedback?stream=s", ranges=[{"from": NOW, "to": NOW, "anomaly": True}]
+    )
+    await refused(workers.b, "stream_elsewhere", "/incidents/s~1~1/label", anomaly=True)
     await workers.b.refused("POST", "/streams/s/reset", 503, "stream_elsewhere")
     await workers.b.refused("DELETE", "/streams/s", 503, "stream_elsewhere")
     await workers.b.refused("PUT", "/streams/s", 503, "stream_elsewhere", json={"n_features": 2})
-    assert await workers.b.metric("itan_store_errors_total", reason="elsewhere") == 5
+    assert await workers.b.metric("itan_store_errors_total", reason="elsewhere") == 7
     assert (await workers.a.observe([[1.0, 1.0]]))["seq"] == [41]
 
 

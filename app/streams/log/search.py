@@ -1,0 +1,130 @@
+"""Finds the samples of a time, or of an incident, in a log that may grow meanwhile."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from app.storage import Entry, Position, StaleWriter, Store
+from app.streams.log.events import read_all_records, read_batch
+from app.streams.log.pages import pages
+from app.streams.log.span import Span
+
+
+class Seen(NamedTuple):
+    """Columns (n,) of samples that follow each other: time is their timestamp, else their arrival `at`."""
+
+    seq: npt.NDArray[np.int64]
+    time: npt.NDArray[np.float64]
+    at: npt.NDArray[np.float64]
+    is_anomaly: npt.NDArray[np.bool_]
+    incident: npt.NDArray[np.int64]
+
+
+class Wanted(Protocol):
+    """Which samples are looked for."""
+
+    def takes(self, seen: Seen) -> npt.NDArray[np.bool_]:
+        """Tell which of these samples (n,) are looked for."""
+
+    def is_over(self, seen: Seen) -> bool:
+        """Tell whether none of the samples after these is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfSpan:
+    """The samples of a stretch of time; none of them arrived after `arrived_by`."""
+
+    span: Span
+    arrived_by: float
+    flagged_only: bool
+
+    def takes(self, seen: Seen) -> npt.NDArray[np.bool_]:
+        """Take those of the time."""
+        inside = self.span.holds(seen.time)
+        return inside & seen.is_anomaly if self.flagged_only else inside
+
+    def is_over(self, seen: Seen) -> bool:
+        """Arrivals are in order, timestamps need not be."""
+        return bool(seen.at[-1] > self.arrived_by)
+
+
+@dataclass(frozen=True, slots=True)
+class OfIncident:
+    """The samples of an incident, by the seq of the one that opened it; they stand side by side in the log."""
+
+    incident: int
+    flagged_only: bool
+
+    def takes(self, seen: Seen) -> npt.NDArray[np.bool_]:
+        """Take those of the incident."""
+        inside: npt.NDArray[np.bool_] = seen.incident == self.incident
+        return inside & seen.is_anomaly if self.flagged_only else inside
+
+    def is_over(self, seen: Seen) -> bool:
+        """It is over where a sample is not of it any more."""
+        return bool(seen.seq[-1] > self.incident != seen.incident[-1])
+
+
+class Search:
+    """Looks through a log from a seq on for several kinds of samples at once.
+
+    found (k,) are the seqs of each kind, in order, at most so many of all; counts (k,) are how many there are.
+    """
+
+    def __init__(self, store: Store, stream: str, first_seq: int, wanted: Sequence[Wanted], most: int) -> None:
+        self._store, self._stream, self._first_seq = store, stream, first_seq
+        self._wanted, self.most = wanted, most
+        self.found: list[list[int]] = [[] for _ in wanted]
+        self._last: Entry | None = None
+        self._is_over = not wanted
+        self.counts = [0] * len(wanted)
+
+    async def read_to(self, end: Position) -> None:
+        """Look on up to a position, or until there is nothing more to find; other tasks run in between.
+
+        Raises StaleWriter if the log is another one by now than the one that was looked through first.
+        """
+        last = self._last
+        async for page in pages(self._store, self._stream, self._before_next()):
+            if last is not None and page[0] != last:
+                raise StaleWriter(self._stream, last.position, page[0].position)
+            if not self._is_over:
+                self._look_at(page if last is None else page[1:])
+            last, self._last = None, page[-1]
+            if self._is_over or page[-1].position >= end:
+                return
+        if last is not None:
+            raise StaleWriter(self._stream, last.position, end)
+
+    def _before_next(self) -> Position:
+        """Give the position before the newest entry that was looked at: it is read again, to know the log by it."""
+        if self._last is None:
+            return Position.before(self._first_seq)
+        seq, sub = self._last.position
+        return Position(seq, sub - 1) if sub else Position.before(seq)
+
+    def _look_at(self, entries: Sequence[Entry]) -> None:
+        seen = seen_in(entries)
+        if seen is None:
+            return
+        for i, wanted in enumerate(self._wanted):
+            chosen = seen.seq[wanted.takes(seen)]
+            self.counts[i] += len(chosen)
+            if sum(self.counts) <= self.most:
+                self.found[i] += chosen.tolist()
+        self._is_over = all(wanted.is_over(seen) for wanted in self._wanted)
+
+
+def seen_in(entries: Sequence[Entry]) -> Seen | None:
+    """Give the samples of consecutive entries; None if there are none."""
+    batches = [entry for entry in entries if entry.first_seq is not None]
+    if not batches:
+        return None
+    events = [read_batch(entry.body) for entry in batches]
+    records = read_all_records([event.records for event in events])
+    at = np.repeat([event.at for event in events], [entry.n_samples for entry in batches])
+    time = np.where(np.isnan(records.time), at, records.time)
+    return Seen(records.seq, time, at, records.is_anomaly, records.incident)
