@@ -44,7 +44,7 @@ def told(reading, config=None):
         X = batch.samples.matrix(config)
     except Refused as error:
         return type(error), [(fault.field, fault.limit) for fault in error.faults], error.n_faults
-    return X.tobytes(), batch.ids, None if batch.timestamps is None else batch.timestamps.tolist()
+    return X.tobytes(), batch.ids, None if batch.timestamps is None else batch.timestamps.tobytes()
 
 
 @settings(max_examples=tries(300), deadline=None)
