@@ -110,6 +110,9 @@ def test_the_band_of_a_calendar_covers_the_span_and_tells_values_apart(
     assert not low < value < high
     expect(reading.locator(".out")).to_have_count(1)
     await_band(signal(page, "rate"))
+    page.get_by_role("button", name="Samples").click()
+    expect(reading).to_have_text(re.compile(r"^\S+ expected \S+ to \S+$"))
+    await_band(signal(page, "rate"))
     card(page).get_by_text("Values outside the band as a table").click()
     card(page).get_by_role("button", name="Why value of sample 1000").click()
     expect(StreamPage(page).sample.get_by_role("heading")).to_have_text("Sample 1,000")

@@ -148,6 +148,7 @@ export interface Band {
 }
 
 export interface FeedbackAnswer extends Costs {
+  seq: (number | null)[];
   outcome: string[];
   accepted: number[];
   threshold_before: number | null;

@@ -30,7 +30,7 @@ interface Props {
 export function StreamView({ stream, sample: first, theme, mayLabel }: Props): preact.JSX.Element {
   const state = useStream(stream);
   const { description, version } = state;
-  const view = useView(stream, state);
+  const view = useView(stream, state, mayLabel);
   const [selected, setSelected] = useState<number | null>(first);
   const [relabels, setRelabels] = useState(0);
   // what is looked at is brought into view
@@ -101,7 +101,7 @@ export function StreamView({ stream, sample: first, theme, mayLabel }: Props): p
       <div class="columns">
         {description.ready ? (
           <ScoreCard
-            {...{ view, theme, selected, onSelect: look }}
+            {...{ stream, view, theme, selected, onSelect: look }}
             threshold={description.threshold}
             calendarZone={description.config.calendar?.timezone ?? null}
           />

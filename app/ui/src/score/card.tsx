@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { Card, ErrorNote } from "../card";
 import { count, moment, number, plural } from "../format";
 import type { Row } from "../rows";
+import { StretchBar } from "../stretch/bar";
 import type { Theme } from "../theme";
 import { stretchesOf } from "../timeline/incidents";
 import type { Span } from "../timeline/span";
@@ -12,6 +13,7 @@ import { ScoreChart } from "./chart";
 import { type Frame, frameOf } from "./frame";
 
 interface Props {
+  stream: string;
   view: View;
   /** The threshold of now. */
   threshold: number | null;
@@ -24,11 +26,12 @@ interface Props {
 
 const PAN = 0.5;
 const ZOOM = 2;
+const MARK = 0.02;
 const TABLE_ROWS = 12;
 
-export function ScoreCard({ view, threshold: present, calendarZone, theme, selected, onSelect }: Props): preact.JSX.Element {
+export function ScoreCard({ stream, view, threshold: present, calendarZone, theme, selected, onSelect }: Props): preact.JSX.Element {
   const [hovered, setHovered] = useState<Row | null>(null);
-  const { span, rows, problem } = view;
+  const { span, rows, problem, brush } = view;
   const threshold = view.isLive ? present : null;
   const frame = useMemo(() => frameOf(rows, span, threshold), [rows, span, threshold]);
   const actions: Record<string, () => void> = {
@@ -39,9 +42,15 @@ export function ScoreCard({ view, threshold: present, calendarZone, theme, selec
     "-": () => view.zoom(ZOOM),
     Home: view.oldest,
     End: view.live,
+    Escape: brush.clear,
+  };
+  const marking: Record<string, () => void> = {
+    ArrowLeft: () => brush.extend(-MARK, selected),
+    ArrowRight: () => brush.extend(MARK, selected),
   };
   const onKey = (event: KeyboardEvent): void => {
-    const act = event.target === event.currentTarget ? actions[event.key] : undefined;
+    if (event.target !== event.currentTarget) return;
+    const act = (event.shiftKey && brush.isAllowed ? marking[event.key] : undefined) ?? actions[event.key];
     if (act === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     act();
@@ -55,10 +64,10 @@ export function ScoreCard({ view, threshold: present, calendarZone, theme, selec
     >
       <ErrorNote problem={problem} />
       <div
-        class="chart"
+        class={brush.isOn ? "chart marking" : "chart"}
         tabIndex={0}
         role="group"
-        aria-label="Score of each sample. Left and right arrows move, plus and minus zoom, Home goes to the oldest, End follows the newest."
+        aria-label={`Score of each sample. Left and right arrows move, plus and minus zoom, Home goes to the oldest, End follows the newest.${brush.isAllowed ? " With Shift the arrows select a stretch to label, Escape drops it." : ""}`}
         data-from={Math.round(span.from)}
         data-to={Math.round(span.to)}
         data-axis={view.axis.byClock ? "time" : "samples"}
@@ -66,6 +75,7 @@ export function ScoreCard({ view, threshold: present, calendarZone, theme, selec
       >
         <ScoreChart {...{ view, frame, selected, threshold, theme }} onHover={setHovered} onPick={onSelect} />
       </div>
+      {brush.stretch !== null && <StretchBar {...{ stream, view, stretch: brush.stretch }} />}
       <Legend />
       {view.axis.byClock && <p class="note zone">{zoneNote(calendarZone)}</p>}
       <p class="readout">{hovered === null ? told(rows, span, frame) : toldOf(hovered)}</p>
@@ -74,9 +84,11 @@ export function ScoreCard({ view, threshold: present, calendarZone, theme, selec
   );
 }
 
-function Tools({ view: { pan, zoom, live, isLive, axis, setByClock } }: { view: View }): preact.JSX.Element {
+function Tools({ view }: { view: View }): preact.JSX.Element {
+  const { pan, zoom, live, isLive, axis, setByClock, brush } = view;
   return (
     <div class="buttons">
+      {brush.isAllowed && <button type="button" aria-pressed={brush.isOn} title="Drag over a chart to select a stretch and label it (or hold Shift)" onClick={() => brush.setOn(!brush.isOn)}>Select</button>}
       <div class="pair" role="group" aria-label="Along the charts">
         <button type="button" aria-pressed={axis.byClock} onClick={() => setByClock(true)}>Time</button>
         <button type="button" aria-pressed={!axis.byClock} onClick={() => setByClock(false)}>Samples</button>

@@ -5,7 +5,7 @@ import { useNewest } from "../hooks";
 import type { Row } from "../rows";
 import { type Theme, colour } from "../theme";
 import { ends, placed } from "../timeline/axis";
-import { shadeIncidents } from "../timeline/incidents";
+import { shadeView } from "../timeline/shade";
 import { drawMarks, drawPresent, drawSelected } from "../timeline/marks";
 import { lineSeries, usePlot } from "../timeline/plot";
 import { bottomAxis, leftAxis } from "../timeline/ticks";
@@ -29,7 +29,7 @@ interface Props {
 
 export function ScoreChart(props: Props): preact.JSX.Element {
   const { view, frame, selected, threshold, theme, onPick } = props;
-  const { axis, rows, span } = view;
+  const { axis, rows, span, brush } = view;
   const line = useMemo(() => placed(axis, rows), [axis, rows]);
   const newest = useNewest({ ...props, line });
   const pick = (plot: uPlot, x: number, y: number): void => {
@@ -37,9 +37,9 @@ export function ScoreChart(props: Props): preact.JSX.Element {
     if (row !== null) onPick(row.seq);
   };
   const host = usePlot(
-    { options: () => options(newest, axis.byClock), data: () => data(newest.current), gestures: { pan: view.pan, zoom: view.zoom, pick } },
+    { options: () => options(newest, axis.byClock), data: () => data(newest.current), gestures: { pan: view.pan, zoom: view.zoom, brush: view.brush, pick } },
     [theme, axis.byClock],
-    [line, span, frame, selected, threshold],
+    [line, span, frame, selected, threshold, brush.stretch?.from, brush.stretch?.to],
   );
   return <div class="plot" ref={host} />;
 }
@@ -60,7 +60,7 @@ function options(newest: { readonly current: Shown }, byClock: boolean): Omit<uP
     axes: [bottomAxis(byClock), leftAxis()],
     series: [{}, lineSeries(), lineSeries({ stroke: colour("threshold"), dash: [6, 4], points: { show: false } })],
     hooks: {
-      drawClear: [(plot) => shadeIncidents(plot, newest.current.view.axis, newest.current.view.rows)],
+      drawClear: [(plot) => shadeView(plot, newest.current.view)],
       draw: [(plot) => draw(plot, newest.current)],
       setCursor: [(plot) => newest.current.onHover(newest.current.line.rows[plot.cursor.idx ?? -1] ?? null)],
     },

@@ -51,7 +51,7 @@ export function edgesOf(band: Band, axis: Axis, context: Context): Edges {
     const everywhere = Number.MAX_SAFE_INTEGER;
     return { x: [-everywhere, everywhere], low: low.slice(0, 2), high: high.slice(0, 2) };
   }
-  const x = band.time.map((time, i) => (axis.byClock ? time : (band.seq?.[i] ?? axis.seqAt(time))));
+  const x = band.time.map((time, i) => (axis.byClock ? time : (band.seq?.[i] ?? axis.atTime(time))));
   return { x, low, high };
 }
 

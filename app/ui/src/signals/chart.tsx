@@ -5,7 +5,7 @@ import { useNewest } from "../hooks";
 import type { Row } from "../rows";
 import { type Theme, colour } from "../theme";
 import { ends, type placed } from "../timeline/axis";
-import { shadeIncidents } from "../timeline/incidents";
+import { shadeView } from "../timeline/shade";
 import { type Mark, drawMarks, drawSelected } from "../timeline/marks";
 import { lineSeries, usePlot } from "../timeline/plot";
 import { bottomAxis, leftAxis, logAxis } from "../timeline/ticks";
@@ -39,7 +39,7 @@ export interface ChartProps {
 
 export function SignalChart(props: ChartProps): preact.JSX.Element {
   const { signal, view, line, edges, selected, theme, isLast, isHidden, onPick } = props;
-  const { axis, span } = view;
+  const { axis, span, brush } = view;
   const frame = useMemo(() => {
     const [from, to] = ends(axis, span);
     return frameOf(inView(line, signal.k, from, to), edges, [from, to], signal.kind);
@@ -49,10 +49,10 @@ export function SignalChart(props: ChartProps): preact.JSX.Element {
     {
       options: () => options(newest),
       data: () => data(newest.current),
-      gestures: { pan: view.pan, zoom: view.zoom, pick: (plot, x) => pick(plot, x, newest.current.line, onPick) },
+      gestures: { pan: view.pan, zoom: view.zoom, brush: view.brush, pick: (plot, x) => pick(plot, x, newest.current.line, onPick) },
     },
     [theme, axis.byClock, frame.isLog, isLast],
-    [line, frame, edges, selected, span],
+    [line, frame, edges, selected, span, brush.stretch?.from, brush.stretch?.to],
     isHidden,
   );
   return <div class={isLast ? "plot last" : "plot"} ref={host} />;
@@ -76,7 +76,7 @@ function options(newest: { readonly current: Shown }): Omit<uPlot.Options, "widt
     axes: [{ ...bottomAxis(axis.byClock, isLast), ...(isLast ? { size: AXIS_HEIGHT } : {}) }, frame.isLog ? logAxis() : leftAxis({ space: ROW_PX, incrs: WHOLE.has(signal.kind) ? WHOLE_STEPS : undefined })],
     series: [{}, lineSeries({ width: 1.25, ...stepped })],
     hooks: {
-      drawClear: [(plot) => shadeIncidents(plot, newest.current.view.axis, newest.current.view.rows), (plot) => drawBand(plot, newest.current.edges)],
+      drawClear: [(plot) => shadeView(plot, newest.current.view), (plot) => drawBand(plot, newest.current.edges)],
       draw: [(plot) => draw(plot, newest.current)],
       setCursor: [(plot) => newest.current.onHover(newest.current.line.rows[plot.cursor.idx ?? -1] ?? null)],
     },

@@ -10,19 +10,26 @@ export interface Axis {
   place: (seq: number) => number;
   /** The seq at a place. */
   seqAt: (x: number) => number;
+  /** Where a time stands. */
+  atTime: (seconds: number) => number;
 }
 
-export const BY_NUMBER: Axis = { byClock: false, of: ({ seq }) => seq, place: (seq) => seq, seqAt: (x) => x };
 /** A clock axis shows at least so many seconds. */
 const SHORTEST = 2;
 
-/** The clock as the samples tell it; rows are in the order of their seqs. A late sample does not turn it back. */
-export function clockAxis(rows: Row[]): Axis {
+/** The axis for rows in the order of their seqs. The clock goes as they tell it; a late sample does not turn it back. */
+export function axisOf(rows: Row[], byClock: boolean): Axis {
   const seqs = rows.map(({ seq }) => seq);
   let latest = Number.NEGATIVE_INFINITY;
   const times = rows.map(({ time }) => (latest = Math.max(latest, time ?? latest)));
+  const seqAt = (time: number): number => between(times, seqs, time);
+  if (!byClock) return { byClock, of: ({ seq }) => seq, place: same, seqAt: same, atTime: seqAt };
   const place = (seq: number): number => between(seqs, times, seq);
-  return { byClock: true, of: ({ seq, time }) => time ?? place(seq), place, seqAt: (x) => between(times, seqs, x) };
+  return { byClock, of: ({ seq, time }) => time ?? place(seq), place, seqAt, atTime: same };
+}
+
+function same(x: number): number {
+  return x;
 }
 
 /** Whether times tell samples apart; those that came together without timestamps have one time. */

@@ -6,6 +6,8 @@ export interface Gestures {
   zoom: (factor: number, at: number) => void;
   /** Choose the sample at a place, in pixels. */
   pick: (plot: uPlot, x: number, y: number) => void;
+  /** Mark from one place of the axis to another; isOn: also without the Shift key. */
+  brush: { isAllowed: boolean; isOn: boolean; mark: (from: number, to: number) => void };
 }
 
 const DRAG_PX = 4;
@@ -15,11 +17,14 @@ const WHEEL_STEP = 1.25;
 export function listen(plot: uPlot, newest: { readonly current: { gestures: Gestures } }): void {
   const { over } = plot;
   const chart = over.closest<HTMLElement>("[tabindex]");
-  let held: { x: number; isDrag: boolean } | null = null;
+  const at = (event: PointerEvent): number => plot.posToVal(event.clientX - over.getBoundingClientRect().left, "x");
+  let held: { x: number; isDrag: boolean; brushed: number | null } | null = null;
 
   over.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
-    held = { x: event.clientX, isDrag: false };
+    const { isAllowed, isOn } = newest.current.gestures.brush;
+    const isBrush = isAllowed && (event.shiftKey || isOn);
+    held = { x: event.clientX, isDrag: false, brushed: isBrush ? at(event) : null };
     chart?.focus({ preventScroll: true }); // uPlot keeps the browser from doing so
     over.setPointerCapture(event.pointerId);
   });
@@ -28,6 +33,7 @@ export function listen(plot: uPlot, newest: { readonly current: { gestures: Gest
     const moved = event.clientX - held.x;
     held.isDrag ||= Math.abs(moved) > DRAG_PX;
     if (!held.isDrag) return;
+    if (held.brushed !== null) return newest.current.gestures.brush.mark(held.brushed, at(event));
     newest.current.gestures.pan(-moved / over.clientWidth);
     held.x = event.clientX;
   });

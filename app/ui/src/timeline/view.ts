@@ -5,7 +5,8 @@ import { useLoaded } from "../hooks";
 import { type Row, relabelled, rowsOf } from "../rows";
 import { type Query, get, streamPath } from "../service";
 import type { StreamState } from "../stream-state";
-import { type Axis, BY_NUMBER, clockAxis, tellsApart } from "./axis";
+import { type Axis, axisOf, tellsApart } from "./axis";
+import { type Brush, useBrush } from "./brush";
 import { type Span, around, liveSpan, oldest, panned, zoomed } from "./span";
 
 const SETTLE_MS = 150;
@@ -28,9 +29,10 @@ export interface View {
   /** Go to a sample; where it is in view already, nothing moves. */
   show: (seq: number) => void;
   setByClock: (byClock: boolean) => void;
+  brush: Brush;
 }
 
-export function useView(stream: string, state: StreamState): View {
+export function useView(stream: string, state: StreamState, mayLabel: boolean): View {
   const [kept, setKept] = useState<Span | null>(null);
   const [chosen, setByClock] = useState<boolean | null>(null);
   const newest = state.tail.at(-1)?.seq ?? 0;
@@ -40,8 +42,10 @@ export function useView(stream: string, state: StreamState): View {
   const settled = useSettled(kept);
   const { rows, problem } = useRows(stream, state, kept, settled);
   const isClock = useFirst(() => tellsApart(state.tail), state.tail.length > 0) ?? false;
-  const axis = useMemo(() => (chosen ?? isClock ? clockAxis(rows) : BY_NUMBER), [rows, chosen ?? isClock]);
+  const axis = useMemo(() => axisOf(rows, chosen ?? isClock), [rows, chosen ?? isClock]);
+  const brush = useBrush(axis, span, mayLabel);
   return {
+    brush,
     span,
     settled,
     isLive: kept === null,
@@ -94,7 +98,7 @@ export async function readHistory(stream: string, span: Span, more: Query = {}):
 }
 
 /** A value once it has stood still for a moment. */
-function useSettled<T>(value: T): T {
+export function useSettled<T>(value: T): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
     const timer = window.setTimeout(() => setSettled(value), SETTLE_MS);
