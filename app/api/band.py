@@ -5,8 +5,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.density import feature_in
+from app.api.histories import SEQ
 from app.api.moments import MOMENT, number, span_in
-from app.api.queries import InvalidQuery, read_as, read_query, whole, whole_in
+from app.api.queries import InvalidQuery, read_as, read_query, seq_in, whole, whole_in
 from app.api.routing import JSON, Answer, Operation, Parameters, Route, answer, ref
 from app.api.schemas.density import ExpectedBand
 from app.api.service import permitted_path_stream, service_of
@@ -24,15 +25,16 @@ LEVELS = (0.05, 0.5, 0.95)
 async def get_band(request: Request) -> Response:
     """Give the quantiles of a feature over time, given the context."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
-    query = read_query(request, "feature", "from", "to", "levels", "points")
+    query = read_query(request, "feature", "from", "to", "levels", "points", "until")
     span = span_in(query, is_required=True)
-    points, levels = whole_in(query, "points", *POINTS), levels_in(query)
+    points, levels, until = whole_in(query, "points", *POINTS), levels_in(query), seq_in(query, "until")
     async with service.registry.reading(stream) as session:
         detector = (await session.readable()).detector
         config = detector.config
         feature = value_in(query, "feature", config)
         if has_context(config):
-            places = await recorded(await service.catalog.log(stream), config, span.first, span.last, points)
+            log = await service.catalog.log(stream)
+            places = await recorded(log, config, span.first, span.last, points, until)
         else:
             places = evenly(span.first, span.last, points)
         band = await service.bands.band(detector, feature, levels, places)
@@ -88,6 +90,7 @@ BAND_QUERY: Parameters = {
         f" 1 - {LEAST_LEVEL:g}",
     ),
     "points": (whole(*POINTS), "moments from the first to the last; with features that are context: most samples"),
+    "until": (SEQ, "the newest sample to look at, if features are context; default: the newest of the log"),
 }
 ROUTES = [
     Route(
@@ -100,11 +103,12 @@ ROUTES = [
             summary="Get the expected band of a feature",
             description="Quantiles of the feature by the present model, given the calendar and the features that are "
             "context, whatever the other features are. If features are context, the band is given at the samples that "
-            f"have a time from `from` to `to`, among the newest {MAX_SCANNED} of the log; else at evenly spaced "
+            f"have a time from `from` to `to`, among the newest {MAX_SCANNED} up to `until`; else at evenly spaced "
             "moments, also in the future. A stream without any context has the same band everywhere.",
             scope=Scope.READ,
             path=PATH,
             query=BAND_QUERY,
+            optional=frozenset({"until"}),
             answers={200: Answer({JSON: ref("ExpectedBand")})},
             problems=("unknown_stream", "not_ready"),
         ),

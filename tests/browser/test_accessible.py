@@ -54,6 +54,9 @@ def test_axe_finds_no_grave_fault(service: ServiceProcess, visit: Visit, axe: st
     expect(shown.reasons.first).to_be_visible()
     shown.button("Anomaly").click()
     expect(shown.effect).to_contain_text("threshold")
+    shown.chart.focus()
+    shown.keyboard.press("Shift+ArrowLeft")
+    expect(page.get_by_role("region", name="Label a stretch").locator(".found")).to_contain_text("labelled")
     for summary in page.locator("summary").all():
         summary.click()
     assert grave_faults(page, axe) == []

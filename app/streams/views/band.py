@@ -74,10 +74,13 @@ def evenly(first: float, last: float, points: int) -> Places:
     return Places(time, time)
 
 
-async def recorded(log: Log, config: DetectorConfig, first: float, last: float, points: int) -> Places:
-    """Give the samples of a time with their contexts, at most `points` of them, in order of time."""
+async def recorded(
+    log: Log, config: DetectorConfig, first: float, last: float, points: int, until: int | None
+) -> Places:
+    """Give the samples of a time up to the sample `until`, with their contexts: at most `points`, in order of time."""
     context = [feature for feature in config.context if feature < config.n_features]
-    rows = await samples_between(log, context, first, last)
+    end = log.head.seq if until is None else min(until, log.head.seq)
+    rows = await samples_between(log, context, first, last, end)
     if rows is None:
         return Places(np.empty(0), np.empty(0), np.empty(0, np.int64), np.empty((0, len(context))))
     rows = rows[np.argsort(rows.time, kind="stable")]
@@ -86,13 +89,13 @@ async def recorded(log: Log, config: DetectorConfig, first: float, last: float, 
     return Places(rows.time, rows.stamp, rows.seq, rows.x)
 
 
-async def samples_between(log: Log, context: Sequence[int], first: float, last: float) -> Columns | None:
-    """Give the samples of a time, with these columns of theirs, among the newest MAX_SCANNED; None if there are none.
+async def samples_between(log: Log, context: Sequence[int], first: float, last: float, end: int) -> Columns | None:
+    """Give the samples of a time, with these columns, among MAX_SCANNED up to the sample `end`; None if there are none.
 
-    The log is read back from its end until a part of it holds a sample before that time: in a log that is not in the
+    The log is read back from there until a part of it holds a sample before that time: in a log that is not in the
     order of time, samples before that part are left out.
     """
-    end, size, found = log.head.seq, FIRST_READ, list[Columns]()
+    size, found = FIRST_READ, list[Columns]()
     oldest, earliest = max(log.oldest_seq, end - MAX_SCANNED + 1), math.inf
     while end >= oldest and earliest >= first:
         start, part = max(oldest, end - size + 1), list[Columns]()

@@ -1,12 +1,15 @@
 // Numbers and times as people read them.
 
+// made once: to make one takes longer than to use it
+const DECIMALS = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en", { minimumFractionDigits: digits === 2 ? 2 : 0, maximumFractionDigits: digits }));
+
 /** Four significant digits, and no more than a table's column takes. */
 export function number(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   if (size !== 0 && (size >= 1e6 || size < 1e-3)) return value.toExponential(2);
   const digits = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 3;
-  return value.toLocaleString("en", { minimumFractionDigits: digits === 2 ? 2 : 0, maximumFractionDigits: digits });
+  return (DECIMALS[digits] as Intl.NumberFormat).format(value);
 }
 
 /** A measured value: four significant digits, but no zero after them. */

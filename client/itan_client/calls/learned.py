@@ -33,11 +33,16 @@ def band(
     end: float,
     levels: Sequence[float] = (0.05, 0.5, 0.95),
     points: int = 289,
+    until: int | None = None,
 ) -> Request[Band]:
-    """Get the quantiles of a feature from one time to another, in epoch seconds, given calendar and context."""
+    """Get the quantiles of a feature from one time to another, in epoch seconds, given calendar and context.
+
+    until is the newest sample to look at, where features are context.
+    """
     times = {"from": repr(begin), "to": repr(end), "points": str(points)}
     params = {"feature": feature, "levels": ",".join(map(repr, levels)), **times}
-    return Request("GET", stream_path(stream, "/band"), _BAND, params)
+    newest = {} if until is None else {"until": str(until)}
+    return Request("GET", stream_path(stream, "/band"), _BAND, params | newest)
 
 
 _LOG_DENSITY = msgspec.json.Decoder(LogDensity).decode

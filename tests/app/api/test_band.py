@@ -81,6 +81,10 @@ async def test_samples_are_thinned_and_the_log_is_read_back_only_so_far(
     monkeypatch.setattr(bands, "MAX_SCANNED", 200)
     bounded = await service.accepted("GET", f"{PATH}&from={NOW - 600 * 1400}&to={NOW}&points=2000")
     assert bounded["seq"] == list(range(1301, 1501))
+    earlier = await service.accepted("GET", f"{PATH}&from={NOW - 600 * 1400}&to={NOW}&points=2000&until=700")
+    assert earlier["seq"] == list(range(501, 701))
+    beyond = await service.accepted("GET", f"{PATH}&from={NOW - 600 * 1400}&to={NOW}&points=2000&until=1700")
+    assert beyond["seq"] == bounded["seq"]
 
 
 async def test_samples_without_a_time_stand_where_they_came_with_an_unknown_calendar(service: Service) -> None:
@@ -119,6 +123,7 @@ async def test_without_context_it_is_flat(service: Service) -> None:
         ),
         ("feature=rate&from=1800000000&to=1800000001&levels=" + ",".join(["0.5"] * 10), "levels"),
         *((f"feature=rate&from=1800000000&to=1800000001&points={text}", "points") for text in ("1", "2001", "x")),
+        *((f"feature=rate&from=1800000000&to=1800000001&until={text}", "until") for text in ("0", "x")),
     ],
 )
 async def test_wrong_queries_are_refused_by_name(service: Service, query: str, field: str) -> None:

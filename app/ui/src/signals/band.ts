@@ -6,10 +6,10 @@ import { get, streamPath } from "../service";
 import { type Axis, between } from "../timeline/axis";
 
 const LEVELS = [0.05, 0.95];
-const MOMENTS = 200;
+const MOMENTS = 300;
 const SAMPLES = 2000;
-/** The band of a calendar goes on by this share, so that samples that come meanwhile are inside. */
-const AHEAD = 0.25;
+/** The band of a calendar goes on by this share, so that samples that come before it is read again are inside. */
+const AHEAD = 1;
 
 /** What a band depends on. */
 export type Context = "none" | "calendar" | "features";
@@ -35,7 +35,8 @@ async function readBand(stream: string, feature: string, context: Context, rows:
   const [from, last] = [Math.min(...times), Math.max(...times)];
   const to = context === "calendar" ? last + AHEAD * (last - from) : last;
   const points = { none: 2, calendar: MOMENTS, features: SAMPLES }[context];
-  return get<Band>(streamPath(stream, "/band"), { feature, from, to, levels: LEVELS.join(","), points });
+  const until = context === "features" ? rows.at(-1)?.seq : undefined;
+  return get<Band>(streamPath(stream, "/band"), { feature, from, to, levels: LEVELS.join(","), points, until });
 }
 
 export interface Edges {

@@ -8,13 +8,15 @@ import type { StreamState } from "../stream-state";
 import type { Theme } from "../theme";
 import { placed } from "../timeline/axis";
 import type { View } from "../timeline/view";
-import { type Edges, contextOf } from "./band";
+import { type Context, type Edges, contextOf } from "./band";
 import { ordered } from "./order";
 import { OutsideTable } from "./outside";
 import { useValues } from "./rows";
 import { SignalItem } from "./signal";
 
 const FEW = 5;
+/** Other bands reach ahead, and move only with what is learned. */
+const SELDOM = 2;
 
 interface Props {
   stream: string;
@@ -38,8 +40,7 @@ export function SignalsCard({ stream, state, description, features, view, sample
   const all = ordered(features, sample);
   const shown = isAll ? all : all.slice(0, FEW);
   const context = contextOf(features, description.config.calendar !== null);
-  // while it follows the stream the band moves with what is learned, and else with the view
-  const bandKeys = view.settled === null ? [state.version, null] : [null, rows];
+  const bandKeys = view.settled === null ? [agesOf(state.version, context), null] : [null, rows];
   return (
     <Card title="Signals" caption={captionOf(sample, features.length)}>
       <ErrorNote problem={problem} />
@@ -72,6 +73,11 @@ export function SignalsCard({ stream, state, description, features, view, sample
       <OutsideTable {...{ view, rows, edges, onSelect }} signals={shown} />
     </Card>
   );
+}
+
+/** Counts how often the band is read while it follows the stream: one of samples has to keep up with them. */
+function agesOf(version: number, context: Context): number {
+  return context === "features" ? version : Math.floor(version / SELDOM);
 }
 
 function captionOf(sample: Sample | null, many: number): string {

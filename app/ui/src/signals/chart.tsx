@@ -120,11 +120,13 @@ function drawBand(plot: uPlot, edges: Edges | null): void {
 }
 
 function inView({ x, rows }: ChartProps["line"], k: number, from: number, to: number): number[] {
-  return rows.flatMap((row, i) => {
-    const value = row?.values?.[k];
+  const values: number[] = [];
+  for (let i = 0; i < rows.length; i++) {
+    const value = rows[i]?.values?.[k];
     const at = x[i] as number;
-    return value == null || at < from || at > to ? [] : [value];
-  });
+    if (value != null && at >= from && at <= to) values.push(value);
+  }
+  return values;
 }
 
 function pick(plot: uPlot, x: number, { rows }: ChartProps["line"], onPick: (seq: number) => void): void {

@@ -18,13 +18,14 @@ const WIDE = 30;
 /** values: those in view; from, to: the ends of the view, between which the band counts. */
 export function frameOf(values: number[], edges: Edges | null, [from, to]: [number, number], kind: string): Frame {
   const inView = (_: number, i: number): boolean => edges === null || ((edges.x[i + 1] ?? to) >= from && (edges.x[i - 1] ?? from) <= to);
-  const band = edges === null ? [] : [...edges.low.filter(inView), ...edges.high.filter(inView)];
-  const isLog = LOG_KINDS.has(kind) && ratio([...values, ...band]) > WIDE;
+  const band = extent(edges === null ? [] : [...edges.low.filter(inView), ...edges.high.filter(inView)]);
+  const isLog = LOG_KINDS.has(kind) && isWide(extent(values, band));
   const [of, back] = isLog ? [Math.log, Math.exp] : [same, same];
-  const sorted = values.map(of).sort((a, b) => a - b);
-  const all = extent([...sorted, ...band.map(of)]);
+  const expected: Extent = band[0] > band[1] ? NOTHING : [of(band[0]), of(band[1])];
+  const sorted = Float64Array.from(values, of).sort();
   const cut = Math.floor((1 - SHOWN) * sorted.length);
-  const needed = extent([...sorted.slice(cut, sorted.length - cut), ...band.map(of)]);
+  const all = ends(extent(sorted, expected));
+  const needed = ends(extent(sorted.subarray(cut, sorted.length - cut), expected));
   const [low, high] = all[1] - all[0] > TOLERATED * (needed[1] - needed[0]) && needed[1] > needed[0] ? needed : all;
   const margin = MARGIN * (high - low || Math.abs(high) || 1);
   return { low: back(low - margin), high: back(high + margin), isLog };
@@ -34,17 +35,22 @@ function same(value: number): number {
   return value;
 }
 
-function extent(values: number[]): [number, number] {
-  if (values.length === 0) return [0, 1];
-  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const value of values) {
-    low = Math.min(low, value);
-    high = Math.max(high, value);
+type Extent = [number, number];
+const NOTHING: Extent = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+
+/** The least and the greatest of values, and of what else is to be seen. */
+function extent(values: ArrayLike<number>, [low, high]: Extent = NOTHING): Extent {
+  for (let i = 0; i < values.length; i++) {
+    low = Math.min(low, values[i] as number);
+    high = Math.max(high, values[i] as number);
   }
   return [low, high];
 }
 
-function ratio(values: number[]): number {
-  const [low, high] = extent(values);
-  return low > 0 ? high / low : 1;
+function ends([low, high]: Extent): Extent {
+  return low > high ? [0, 1] : [low, high];
+}
+
+function isWide([low, high]: Extent): boolean {
+  return low > 0 && high > WIDE * low;
 }

@@ -1,7 +1,7 @@
 // Whether an element is in sight, or nearly: what is not need not be drawn.
 import { useEffect, useState } from "preact/hooks";
 
-const NEARLY = "400px 0px";
+const NEARLY = "200px 0px";
 
 export function useOnScreen(): [(element: HTMLElement | null) => void, boolean] {
   const [element, setElement] = useState<HTMLElement | null>(null);
