@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.api.found_incidents import said
 from app.api.incidents import incident_events, incident_ids
 from app.api.observe import named
 from app.api.queries import InvalidQuery, flag_in, read_query, read_seq, seq_in, whole, whole_in
@@ -43,13 +45,15 @@ async def get_history(request: Request) -> Response:
 
 
 async def get_review(request: Request) -> Response:
-    """Give the samples that a label would tell most about: flagged ones and close calls without one."""
+    """Give what a label would tell most about: incidents and close calls without one."""
     service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
     limit = whole_in(read_query(request, "limit"), "limit", *REVIEWED)
     log = await service.catalog.log(stream)
     names = feature_names(service.registry.glance(stream, log.snapshot).detector.config)
     queue = await review(log, limit)
-    return answer({"stream": stream, "samples": samples(queue.rows, names), "border": queue.border})
+    shown = [said(stream, incident, service.settings.public_url) for incident in queue.incidents]
+    found = {"incidents": msgspec.to_builtins(shown), "to_review": queue.to_review}
+    return answer({"stream": stream, **found, "samples": samples(queue.rows, names), "border": queue.border})
 
 
 async def get_sample(request: Request) -> Response:
@@ -117,7 +121,7 @@ HISTORY_QUERY: Parameters = {
     "points": (whole(*POINTS), "most samples in the answer"),
     "values": ({"type": "boolean", "default": False}, "true: with the values of the features"),
 }
-REVIEW_QUERY: Parameters = {"limit": (whole(*REVIEWED), "most samples in the answer")}
+REVIEW_QUERY: Parameters = {"limit": (whole(*REVIEWED), "most incidents, and most samples, in the answer")}
 
 ROUTES = [
     Route(
@@ -157,7 +161,7 @@ ROUTES = [
         Operation(
             id="get_review_queue",
             tag="watching",
-            summary="Get the samples to label next",
+            summary="Get the incidents and samples to label next",
             scope=Scope.READ,
             path=PATH,
             query=REVIEW_QUERY,

@@ -16,6 +16,7 @@ class StreamPage:
         self.nodes = page.locator("svg.tree .node")
         self.review = page.locator(".card.review")
         self.current = self.review.locator(".current")
+        self.subject = self.current.get_by_role("heading")
         self.effect = self.review.locator(".effect")
         self.sample = page.locator(".card.sample")
         self.reasons = self.sample.locator(".reasons li")

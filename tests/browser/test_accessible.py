@@ -89,7 +89,7 @@ def test_nothing_is_wider_than_a_phone(service: ServiceProcess, visit: Visit, st
     page.goto(address(service.url, stream))
     shown = StreamPage(page)
     shown.settle()
-    shown.current.get_by_role("button").click()
+    shown.current.get_by_role("button").first.click()
     expect(shown.reasons.first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 

@@ -41,7 +41,7 @@ def stream(service: ServiceProcess) -> str:
 def phone(service: ServiceProcess, stream: str, visit: Visit) -> StreamPage:
     shown = StreamPage(visit(address(service.url, stream), **PHONE))
     shown.settle()
-    shown.current.get_by_role("button").click()
+    shown.current.get_by_role("button").first.click()
     expect(shown.reasons.first).to_be_visible()
     return shown
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from app.api.schemas.incidents import IncidentAnswer
 from app.api.schemas.samples import Explanation
 from app.api.schemas.types import ArraySample, AsOfSeq, EventOf, IncidentOf, NamedSample, Severity
 
@@ -60,10 +61,12 @@ class Logged(msgspec.Struct):
 
 
 class ReviewQueue(msgspec.Struct):
-    """Samples without a label that were flagged, or nearly, the nearest to their threshold first."""
+    """What has no label: incidents, open ones first and then the gravest, and samples that were nearly flagged."""
 
     stream: str
-    samples: list[Logged]
+    incidents: list[IncidentAnswer]
+    to_review: Annotated[int, Meta(description="incidents without a label, of which these are the newest")]
+    samples: Annotated[list[Logged], Meta(description="of no incident, the nearest to their threshold first")]
     border: Annotated[float | None, Meta(description="nats that a close call may be below its threshold")]
 
 

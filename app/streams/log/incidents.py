@@ -63,6 +63,11 @@ class Incident(msgspec.Struct, frozen=True):
             return "confirmed"
         return "open" if not self.ended else "accepted" if self.ended == "accepted" else "closed"
 
+    @property
+    def is_labelled(self) -> bool:
+        """Tell whether a label says what it was; without one it is to be reviewed."""
+        return bool(self.n_anomalous or self.n_normal)
+
     def row(self, *, is_news: bool = False) -> IncidentRow:
         """Give it as a row of the index."""
         return IncidentRow(self.seq, self.opened, _ENCODER.encode(self), is_news)

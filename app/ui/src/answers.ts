@@ -66,6 +66,7 @@ export interface Columns {
   score: (number | null)[];
   threshold: (number | null)[];
   is_anomaly: boolean[];
+  severity: (number | null)[];
   incident: (number | null)[];
   label: (boolean | null)[];
   values?: (number | null)[][];
@@ -84,9 +85,31 @@ export interface ReviewSample {
   seq: number;
   id: string | null;
   time: number | null;
-  score: number;
-  threshold: number;
-  is_anomaly: boolean;
+  severity: number | null;
+  values: Named<number | null>;
+}
+
+/** A feature that set off an incident, and the nats that it added to the score. */
+export interface IncidentFeature {
+  name: string;
+  value: number | null;
+  expected: number;
+  contribution: number;
+}
+
+/** A run of flagged samples; incident: its first one. */
+export interface Incident {
+  id: string;
+  incident: number;
+  state: string;
+  begin: number;
+  peak_seq: number;
+  peak_severity: number;
+  last_seq: number;
+  last_time: number;
+  ended_at: number | null;
+  n_flagged: number;
+  features: IncidentFeature[];
 }
 
 export interface Sample {

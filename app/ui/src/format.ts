@@ -12,11 +12,11 @@ export function number(value: number | null | undefined): string {
   return (DECIMALS[digits] as Intl.NumberFormat).format(value);
 }
 
-/** A measured value: four significant digits, but no zero after them. */
-export function measured(value: number): string {
+/** A measured value: so many significant digits, but no zero after them, and all of its whole part. */
+export function measured(value: number, digits = 4): string {
   const size = Math.abs(value);
   if (size !== 0 && (size >= 1e15 || size < 1e-3)) return value.toExponential(2);
-  return size >= 1000 ? count(value) : value.toLocaleString("en", { maximumSignificantDigits: 4 });
+  return size >= 1000 ? count(value) : value.toLocaleString("en", { maximumSignificantDigits: digits });
 }
 
 export function count(value: number): string {

@@ -1,27 +1,29 @@
 // The incident that is open now, and the one label that ends it.
-import { count } from "./format";
-import type { Row } from "./rows";
+import { count, moment } from "./format";
+import type { Item } from "./review/queue";
 
 interface Props {
+  /** The first sample of the open incident. */
   incident: number | null;
-  rows: Row[];
+  /** The incident as it waits for a label; undefined once it has one. */
+  item: Item | undefined;
   mayLabel: boolean;
-  onNormal: (seq: number) => void;
-  onSelect: (seq: number) => void;
+  onNormal: (item: Item) => void;
+  onReview: (item: Item) => void;
 }
 
-export function IncidentNote({ incident, rows, mayLabel, onNormal, onSelect }: Props): preact.JSX.Element | null {
+export function IncidentNote({ incident, item, mayLabel, onNormal, onReview }: Props): preact.JSX.Element | null {
   if (incident === null) return null;
-  const newest = newestFlagged(incident, rows);
+  const since = item?.incident ? `${moment(item.incident.begin)}, sample ${count(incident)}` : `sample ${count(incident)}`;
   return (
     <p class="incident" role="status">
-      <span>An incident is open since <button type="button" class="link" onClick={() => onSelect(incident)}>sample {count(incident)}</button>.</span>
-      {mayLabel && <button type="button" title={`Label sample ${count(newest)} normal: that ends the incident`} onClick={() => onNormal(newest)}>This is normal</button>}
+      <span>An incident is open since {since}.</span>
+      {item !== undefined && (
+        <span class="buttons">
+          <button type="button" onClick={() => onReview(item)}>Review it</button>
+          {mayLabel && <button type="button" title="Label its flagged samples normal: that ends the incident" onClick={() => onNormal(item)}>This is normal</button>}
+        </span>
+      )}
     </p>
   );
-}
-
-/** The newest flagged sample of an incident; the one that opened it, if it is no longer in view. */
-function newestFlagged(incident: number, rows: Row[]): number {
-  return rows.filter((row) => row.isAnomaly && row.incident === incident).at(-1)?.seq ?? incident;
 }

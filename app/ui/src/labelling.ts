@@ -5,15 +5,29 @@ import { problemOf } from "./hooks";
 import type { Label, Labels } from "./rows";
 import { type Problem, post } from "./service";
 
-export interface Given {
+/** What a label is for: the flagged samples of an incident, by its id and its first sample, or one sample. */
+export interface Subject {
+  incident: string | null;
   seq: number;
+}
+
+/** What was said, by the keys of subjects. */
+export type Said = ReadonlyMap<string, Label>;
+
+export function keyOf({ incident, seq }: Subject): string {
+  return incident ?? String(seq);
+}
+
+export interface Given {
+  subject: Subject;
   label: Label;
   before: Label;
 }
 
 export interface Effect extends Given {
   isUndo: boolean;
-  outcome: string;
+  /** What became of the labels, one for each sample. */
+  outcomes: string[];
   ended: number[];
   thresholdBefore: number | null;
   thresholdAfter: number | null;
@@ -25,9 +39,9 @@ export interface Labelling {
   effect: Effect | null;
   given: Given[];
   problem: Problem | null;
-  /** What was said of samples, known to the service or on its way there. */
-  said: Labels;
-  give: (seq: number, label: Label, before: Label) => void;
+  /** What was said, known to the service or on its way there. */
+  said: Said;
+  give: (subject: Subject, label: Label, before: Label) => void;
   undo: () => void;
 }
 
@@ -52,7 +66,7 @@ export function useLabelling(stream: string, costs: Costs | undefined, labels: L
 
   const send = async (change: Given, isUndo: boolean): Promise<boolean> => {
     try {
-      const answer = await post<FeedbackAnswer>("feedback", { stream }, { labels: [{ seq: change.seq, anomaly: change.label }] });
+      const answer = await request(stream, change);
       setEffect(effectOf(change, isUndo, answer, counts.current ?? costs ?? answer));
       counts.current = answer;
       given.current = isUndo ? given.current.slice(0, -1) : [...given.current, change];
@@ -68,7 +82,7 @@ export function useLabelling(stream: string, costs: Costs | undefined, labels: L
 
   const takeBack = async (): Promise<boolean> => {
     const last = given.current.at(-1);
-    return last === undefined || send({ seq: last.seq, label: last.before, before: last.label }, true);
+    return last === undefined || send({ subject: last.subject, label: last.before, before: last.label }, true);
   };
 
   const takeTurns = async (): Promise<void> => {
@@ -89,22 +103,34 @@ export function useLabelling(stream: string, costs: Costs | undefined, labels: L
     effect,
     given: given.current,
     problem,
-    said: withPending(labels, pending),
-    give: (seq, label, before) => wait({ seq, label, before }),
+    said: saidOf(labels, given.current, pending),
+    give: (subject, label, before) => wait({ subject, label, before }),
     undo: () => wait(null),
   };
 }
 
-function withPending(labels: Labels, pending: Turn[]): Labels {
-  const changes = pending.filter((turn) => turn !== null);
-  return changes.length === 0 ? labels : new Map([...labels, ...changes.map(({ seq, label }) => [seq, label] as const)]);
+function request(stream: string, { subject, label }: Given): Promise<FeedbackAnswer> {
+  if (subject.incident !== null) {
+    return post(`incidents/${encodeURIComponent(subject.incident)}/label`, {}, { anomaly: label, only: "flagged" });
+  }
+  return post("feedback", { stream }, { labels: [{ seq: subject.seq, anomaly: label }] });
+}
+
+/** Labels of samples are told by the service, those of incidents only here. */
+function saidOf(labels: Labels, given: Given[], pending: Turn[]): Said {
+  const ofIncidents = given.filter(({ subject }) => subject.incident !== null);
+  const changes = [...ofIncidents, ...pending.filter((turn) => turn !== null)];
+  return new Map([
+    ...[...labels].map(([seq, label]) => [String(seq), label] as const),
+    ...changes.map(({ subject, label }) => [keyOf(subject), label] as const),
+  ]);
 }
 
 function effectOf(change: Given, isUndo: boolean, answer: FeedbackAnswer, before: Costs): Effect {
   return {
     ...change,
     isUndo,
-    outcome: answer.outcome[0] ?? "",
+    outcomes: answer.outcome,
     ended: answer.accepted,
     thresholdBefore: answer.threshold_before,
     thresholdAfter: answer.threshold_after,

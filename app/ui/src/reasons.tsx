@@ -54,7 +54,7 @@ function Row({ reason, share }: { reason: Reason; share: number }): preact.JSX.E
 /** What follows the name of a feature: "was 97, expected about 25". */
 export function sentence({ value, expected, isContext = false }: Reason, isReason: boolean): string {
   if (isContext) return value === null ? "was not known (context, not scored)" : `was ${measured(value)} (context, not scored)`;
-  if (value === null) return expected === null ? "was missing" : `was missing, expected about ${measured(expected)}`;
+  if (value === null) return expected === null ? "was missing" : `was missing, expected about ${measured(expected, 3)}`;
   if (expected === null) return `was ${measured(value)}`;
-  return isReason ? `was ${measured(value)}, expected about ${measured(expected)}` : `was ${measured(value)}, as expected (about ${measured(expected)})`;
+  return isReason ? `was ${measured(value)}, expected about ${measured(expected, 3)}` : `was ${measured(value)}, as expected (about ${measured(expected, 3)})`;
 }

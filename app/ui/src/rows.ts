@@ -13,6 +13,7 @@ export interface Row {
   time: number | null;
   score: number | null;
   threshold: number | null;
+  severity: number | null;
   isAnomaly: boolean;
   incident: number | null;
   label: Label;
@@ -27,6 +28,7 @@ export function rowsOf(columns: Columns): Row[] {
     time: columns.time[i] ?? null,
     score: columns.score[i] ?? null,
     threshold: columns.threshold[i] ?? null,
+    severity: columns.severity[i] ?? null,
     isAnomaly: columns.is_anomaly[i] ?? false,
     incident: columns.incident[i] ?? null,
     label: columns.label[i] ?? null,

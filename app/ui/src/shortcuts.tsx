@@ -4,11 +4,11 @@ import { useNewest } from "./hooks";
 
 const KEPT_AS = "itan-shortcuts";
 const MEANINGS: [string, string][] = [
-  ["a", "label the sample under review as an anomaly"],
+  ["a", "label what is under review as an anomaly"],
   ["n", "label it as normal"],
   ["u", "undo the last label"],
-  ["j", "next sample"],
-  ["k", "previous sample"],
+  ["j", "go to the next one"],
+  ["k", "go to the previous one"],
   ["?", "show or hide these"],
 ];
 

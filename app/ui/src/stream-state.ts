@@ -19,8 +19,8 @@ export interface StreamState {
   /** Grows when what was learned may look different: what is drawn from the model is asked for again. */
   version: number;
   labels: Labels;
-  /** Take note of a label given here; the event stream tells it a moment later. */
-  labelled: (seq: number, label: Label) => void;
+  /** Take note of a label given here, for one sample or (null) many; the event stream tells of each a moment later. */
+  labelled: (seq: number | null, label: Label) => void;
 }
 
 type Told = Omit<StreamState, "labelled">;
@@ -95,8 +95,8 @@ class Watch {
     report(this.follower, null);
   }
 
-  labelled(seq: number, label: Label): void {
-    this.label({ seq: [seq], label: [label] });
+  labelled(seq: number | null, label: Label): void {
+    if (seq !== null) this.label({ seq: [seq], label: [label] });
     void this.describe();
   }
 

@@ -6,9 +6,8 @@ import { DensityCard } from "./density/card";
 import { count, number, percent, plural } from "./format";
 import { useLoaded } from "./hooks";
 import { IncidentNote } from "./incident-note";
-import { useLabelling } from "./labelling";
 import { ReviewCard } from "./review/card";
-import { useQueue } from "./review/queue";
+import { useReview } from "./review/review";
 import { SampleCard } from "./sample-card";
 import { ScoreCard } from "./score/card";
 import { type Problem, get, streamPath } from "./service";
@@ -50,37 +49,20 @@ export function StreamView({ stream, sample: first, theme, mayLabel }: Props): p
   );
   const sample = looked.data?.seq === selected ? looked.data : null;
 
-  const labelling = useLabelling(stream, description?.costs, state.labels, {
-    onChange: ({ seq, label }, isUndo) => {
-      state.labelled(seq, label);
-      setRelabels((many) => many + 1);
-      if (isUndo) turnTo(seq);
-    },
-    onFailure: ({ seq }) => turnTo(seq),
+  const review = useReview(stream, state, {
+    mayLabel,
+    named: first,
+    isLooking: selected !== null,
+    look,
+    open: setSelected,
+    onLabelled: () => setRelabels((many) => many + 1),
   });
-  const queue = useQueue(stream, version, labelling.said);
-  const turnTo = (seq: number): void => {
-    queue.turnTo(seq);
-    look(seq);
-  };
-  // show the next sample at once, so that a key pressed before the answer comes is for a sample that was seen
-  const judge = (label: boolean): void => {
-    const current = queue.waiting[queue.at];
-    if (!mayLabel || current === undefined) return;
-    const following = queue.waiting[queue.at + 1] ?? queue.waiting[queue.at - 1];
-    labelling.give(current.seq, label, null);
-    look(following?.seq ?? null);
-  };
-  const undo = (): void => {
-    if (mayLabel) labelling.undo();
-  };
-  const move = (step: number): void => look(queue.move(step));
   useShortcuts({
-    a: () => judge(true),
-    n: () => judge(false),
-    u: undo,
-    j: () => move(1),
-    k: () => move(-1),
+    a: () => review.judge(true),
+    n: () => review.judge(false),
+    u: review.undo,
+    j: () => review.move(1),
+    k: () => review.move(-1),
   });
 
   useEffect(() => {
@@ -92,11 +74,12 @@ export function StreamView({ stream, sample: first, theme, mayLabel }: Props): p
   }
   return (
     <main class="stream">
-      <Head stream={stream} description={description} state={state} nodes={model.data?.nodes.length ?? 0} />
+      <Head {...{ stream, description, state }} toReview={review.queue.toReview} nodes={model.data?.nodes.length ?? 0} />
       <ErrorNote problem={state.problem} />
       <IncidentNote
-        {...{ incident: description.incident, rows: state.tail, mayLabel, onSelect: look }}
-        onNormal={(seq) => labelling.give(seq, false, null)}
+        {...{ incident: description.incident, mayLabel, onReview: review.turnTo }}
+        item={review.queue.waiting.find(({ incident }) => incident?.incident === description.incident)}
+        onNormal={({ subject }) => review.labelling.give(subject, false, null)}
       />
       <div class="columns">
         {description.ready ? (
@@ -109,17 +92,12 @@ export function StreamView({ stream, sample: first, theme, mayLabel }: Props): p
           <WarmUp description={description} />
         )}
         <div class="side">
-          <ReviewCard
-            {...{ queue, labelling, mayLabel, onSelect: look }}
-            onLabel={judge}
-            onUndo={undo}
-            onMove={move}
-          />
+          <ReviewCard {...{ stream, review, mayLabel, onSelect: look }} />
           <SampleCard
             {...{ sample, features, mayLabel }}
             hasCalendar={description.config.calendar !== null}
             problem={selected === null ? null : looked.problem}
-            onLabel={(label) => sample !== null && labelling.give(sample.seq, label, sample.label)}
+            onLabel={(label) => sample !== null && review.labelling.give({ incident: null, seq: sample.seq }, label, sample.label)}
             onClose={() => setSelected(null)}
           />
         </div>
@@ -153,10 +131,12 @@ interface HeadProps {
   stream: string;
   description: StreamDescription;
   state: StreamState;
+  /** Incidents without a label. */
+  toReview: number;
   nodes: number;
 }
 
-function Head({ stream, description, state, nodes }: HeadProps): preact.JSX.Element {
+function Head({ stream, description, state, toReview, nodes }: HeadProps): preact.JSX.Element {
   const flagged = state.tail.filter((row) => row.isAnomaly).length;
   const { costs } = description;
   return (
@@ -166,6 +146,7 @@ function Head({ stream, description, state, nodes }: HeadProps): preact.JSX.Elem
         <Tile name="samples" value={count(Math.max(description.next_seq - 1, state.tail.at(-1)?.seq ?? 0))} />
         <Tile name={`flagged of newest ${count(state.tail.length)}`} value={state.tail.length === 0 ? "–" : percent(flagged / state.tail.length)} />
         <Tile name="threshold" value={number(description.threshold)} />
+        <Tile name="to review" value={count(toReview)} />
         <Tile name="labels" one="label" value={count(costs.labels)} />
         <Tile name="false alarms" one="false alarm" value={count(costs.false_alarms)} />
         <Tile name="misses" one="miss" value={count(costs.misses)} />

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from itan_client.answers.incidents import Incident
 from itan_client.answers.samples import Explanation
 from itan_client.columns import Columns
 
@@ -73,9 +74,14 @@ class LoggedSample(msgspec.Struct, frozen=True):
 
 
 class Review(msgspec.Struct, frozen=True):
-    """Samples without a label that a label would tell most about, the nearest to their threshold first."""
+    """What has no label: incidents, open ones first and then the gravest, and samples that were nearly flagged.
+
+    to_review counts all incidents without a label; samples belong to none, the nearest to their threshold first.
+    """
 
     stream: str
+    incidents: list[Incident]
+    to_review: int
     samples: list[LoggedSample]
     border: float | None
 

@@ -1,13 +1,16 @@
 """What the live page reads of a stream: history, single samples, the review queue, streams in short."""
 
+from unittest.mock import AsyncMock
+
 import numpy as np
 import pytest
 
 from app.storage.memory import MemoryStore
 from app.streams.views import history
 from tests.app.harness import Service, blobs
+from tests.app.incidents import begin, broken, ordinary
 
-COLUMNS = ("seq", "score", "threshold", "is_anomaly")
+COLUMNS = ("seq", "score", "threshold", "is_anomaly", "incident")
 
 
 @pytest.fixture
@@ -181,30 +184,80 @@ async def test_a_sample_that_is_not_there(filled, seq):
     assert (problem["field"], problem["value"]) == ("seq", seq)
 
 
-async def test_the_queue_holds_the_flagged_and_the_close_calls_by_distance(filled):
-    queue = await filled.accepted("GET", "/streams/s/review?limit=500")
-    said = {name: np.array(filled.said[name], dtype=float) for name in COLUMNS}
-    border = 0.5 * np.subtract(*np.nanquantile(said["score"], [0.75, 0.25]))
-    assert queue["border"] == pytest.approx(border)
-    wanted = (said["is_anomaly"] == 1) | (said["score"] >= said["threshold"] - border)
-    assert {one["seq"] for one in queue["samples"]} == set(said["seq"][wanted].astype(int))
-    assert said["is_anomaly"][wanted].sum() > 0
-    distances = [abs(one["score"] - one["threshold"]) for one in queue["samples"]]
+async def test_the_queue_holds_the_close_calls_by_distance(service):
+    await begin(service, 400)
+    near = [await close_call(service, margin) for margin in (0.3, 0.05, 0.2)]
+    seqs = (await service.observe(near))["seq"]
+    queue = await service.accepted("GET", "/streams/s/review")
+    scores = (await service.accepted("GET", "/streams/s/history"))["score"]
+    assert queue["border"] == pytest.approx(0.5 * np.subtract(*np.quantile(scores[-345:], [0.75, 0.25])), rel=0.2)
+    assert {one["seq"] for one in queue["samples"]} >= set(seqs)
+    distances = [one["threshold"] - one["score"] for one in queue["samples"]]
     assert distances == sorted(distances)
+    assert 0 < distances[0] < distances[-1] <= queue["border"]
+    assert queue["incidents"] == []
 
 
-async def test_what_has_a_label_leaves_the_queue_and_comes_back_without(filled):
-    first = (await filled.accepted("GET", "/streams/s/review"))["samples"][0]["seq"]
-    await filled.feedback({"seq": first, "anomaly": False})
-    assert first not in [one["seq"] for one in (await filled.accepted("GET", "/streams/s/review"))["samples"]]
-    await filled.feedback({"seq": first, "anomaly": None})
-    assert (await filled.accepted("GET", "/streams/s/review"))["samples"][0]["seq"] == first
+async def close_call(service, margin):
+    """Find a sample whose score is so much below the threshold."""
+    ray = np.linspace([0.0, 0.0], [8.0, 8.0], 800)
+    tried = await service.accepted("POST", "/observe?stream=s&learn=false", json={"samples": ray.tolist()})
+    below = np.array(tried["threshold"]) - np.array(tried["score"])
+    return ray[abs(below - margin).argmin()].tolist()
 
 
-async def test_a_short_queue_holds_the_newest(filled):
-    everything = (await filled.accepted("GET", "/streams/s/review?limit=500"))["samples"]
-    short = (await filled.accepted("GET", "/streams/s/review?limit=3"))["samples"]
-    assert {one["seq"] for one in short} == set(sorted(one["seq"] for one in everything)[-3:])
+def in_incident(filled):
+    """Which samples belong to an incident."""
+    return np.array([incident is not None for incident in filled.said["incident"]])
+
+
+async def test_the_queue_holds_the_incidents_without_a_label_open_ones_first_then_the_gravest(service):
+    await begin(service, 400)
+    for n, seed in ((3, 1), (6, 2)):
+        await broken(service, n, seed)
+        await service.observe(ordinary(20, seed))
+    await broken(service, 2)
+    queue = await service.accepted("GET", "/streams/s/review")
+    everything = (await service.accepted("GET", "/incidents?stream=s"))["incidents"]
+    assert [one["state"] for one in queue["incidents"]] == ["open", "closed", "closed"]
+    assert sorted(queue["incidents"], key=lambda one: one["incident"]) == everything[::-1]
+    assert queue["incidents"][1]["peak_severity"] > queue["incidents"][2]["peak_severity"]
+    assert queue["to_review"] == 3
+    short = await service.accepted("GET", "/streams/s/review?limit=1")
+    assert (short["incidents"], short["to_review"]) == (queue["incidents"][:1], 3)
+    for truth in (True, False):
+        await service.feedback({"seq": queue["incidents"][1]["peak_seq"], "anomaly": truth})
+        left = await service.accepted("GET", "/streams/s/review")
+        assert (left["incidents"], left["to_review"]) == ([queue["incidents"][0], queue["incidents"][2]], 2)
+    await service.feedback({"seq": queue["incidents"][1]["peak_seq"], "anomaly": None})
+    assert len((await service.accepted("GET", "/streams/s/review"))["incidents"]) == 3
+
+
+async def test_flagged_samples_whose_incident_the_index_does_not_hold_are_reviewed_one_by_one(filled):
+    flagged = set(np.array(filled.said["seq"])[filled.said["is_anomaly"]].tolist())
+    before = {one["seq"] for one in (await filled.accepted("GET", "/streams/s/review"))["samples"]}
+    filled.store.incidents = AsyncMock(return_value=[])
+    after = {one["seq"] for one in (await filled.accepted("GET", "/streams/s/review"))["samples"]}
+    assert flagged
+    assert not flagged & before
+    assert flagged <= after
+
+
+async def test_what_has_a_label_leaves_the_queue_and_comes_back_without(service):
+    await begin(service, 400)
+    seqs = (await service.observe([await close_call(service, margin) for margin in (0.3, 0.05, 0.2)]))["seq"]
+    for truth, is_there in ((False, False), (None, True), (True, False)):
+        await service.feedback({"seq": seqs[0], "anomaly": truth})
+        queue = await service.accepted("GET", "/streams/s/review")
+        assert (seqs[0] in [one["seq"] for one in queue["samples"]]) == is_there
+
+
+async def test_a_short_queue_holds_the_newest(service):
+    await begin(service, 400)
+    await service.observe([await close_call(service, margin) for margin in (0.3, 0.05, 0.2)])
+    everything = (await service.accepted("GET", "/streams/s/review"))["samples"]
+    short = (await service.accepted("GET", "/streams/s/review?limit=2"))["samples"]
+    assert {one["seq"] for one in short} == set(sorted(one["seq"] for one in everything)[-2:])
 
 
 async def test_streams_in_short_say_the_same_open_and_closed(filled):

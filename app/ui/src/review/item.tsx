@@ -15,15 +15,14 @@ const MOST_VALUES = 5;
 const MOST_SAMPLES = 200;
 
 interface Props {
-  stream: string;
   item: Item;
   onSelect: (seq: number) => void;
 }
 
-export function UnderReview({ stream, item: { incident, closeCall }, onSelect }: Props): preact.JSX.Element {
+export function UnderReview({ item: { incident, closeCall }, onSelect }: Props): preact.JSX.Element {
   return (
     <div class="current">
-      {incident !== null && <IncidentItem {...{ stream, incident, onSelect }} />}
+      {incident !== null && <IncidentItem {...{ incident, onSelect }} />}
       {closeCall !== null && <CloseCall sample={closeCall} onSelect={onSelect} />}
     </div>
   );
@@ -31,20 +30,17 @@ export function UnderReview({ stream, item: { incident, closeCall }, onSelect }:
 
 const TAGS: Record<string, string> = { open: "open", closed: "over", accepted: "over, taken as the new normal" };
 
-function IncidentItem({ stream, incident, onSelect }: { stream: string; incident: Incident; onSelect: (seq: number) => void }): preact.JSX.Element {
+function IncidentItem({ incident, onSelect }: { incident: Incident; onSelect: (seq: number) => void }): preact.JSX.Element {
   return (
     <>
-      <p>
-        <b>Incident</b> <span class="tag flagged">{TAGS[incident.state] ?? incident.state}</span> <SampleLink seq={incident.peak_seq} onSelect={onSelect} />
-      </p>
-      <p class="soft">{during(incident)} · {plural(incident.n_flagged, "flagged sample")}</p>
+      <Title name={`Incident ${count(incident.incident)}`} tag={TAGS[incident.state] ?? incident.state} />
+      <p class="soft">{during(incident)} · {plural(incident.n_flagged, "flagged sample")}, peak at <SampleLink seq={incident.peak_seq} onSelect={onSelect} /></p>
       <p>{meaning(incident.peak_severity)}</p>
       <ul class="causes">
         {incident.features.slice(0, TOP).map((feature) => (
           <li key={feature.name}><b>{feature.name}</b> {sentence(feature, true)}</li>
         ))}
       </ul>
-      <Samples {...{ stream, incident, onSelect }} />
     </>
   );
 }
@@ -64,12 +60,16 @@ function CloseCall({ sample, onSelect }: { sample: ReviewSample; onSelect: (seq:
   const rest = values.length - shown.length;
   return (
     <>
-      <p><b>Close call</b> <SampleLink seq={sample.seq} onSelect={onSelect} /></p>
-      <p class="soft">{[sample.id, moment(sample.time)].filter(Boolean).join(" · ")}</p>
+      <Title name={`Sample ${count(sample.seq)}`} tag="close call" />
+      <p class="soft">{[sample.id, moment(sample.time)].filter(Boolean).join(" · ")} <SampleLink seq={sample.seq} onSelect={onSelect} /></p>
       <p>Not flagged. {meaning(sample.severity)}</p>
       <p>{shown.join(", ")}{rest > 0 && ` and ${plural(rest, "more value")}`}</p>
     </>
   );
+}
+
+function Title({ name, tag }: { name: string; tag: string }): preact.JSX.Element {
+  return <div class="title"><h3>{name}</h3> <span class={`tag ${tag === "open" ? "flagged" : ""}`}>{tag}</span></div>;
 }
 
 function SampleLink({ seq, onSelect }: { seq: number; onSelect: (seq: number) => void }): preact.JSX.Element {
@@ -77,7 +77,7 @@ function SampleLink({ seq, onSelect }: { seq: number; onSelect: (seq: number) =>
 }
 
 /** The flagged samples of an incident on demand: each can be looked at, and labelled by itself. */
-function Samples({ stream, incident, onSelect }: { stream: string; incident: Incident; onSelect: (seq: number) => void }): preact.JSX.Element {
+export function Samples({ stream, incident, onSelect }: { stream: string; incident: Incident; onSelect: (seq: number) => void }): preact.JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const { data, problem } = useLoaded(
     async () => (isOpen ? readFlagged(stream, incident) : []),

@@ -136,7 +136,7 @@ function toldOf(row: Row): string {
   const when = row.time === null ? "" : `, ${moment(row.time)}`;
   if (row.score === null) return `Sample ${count(row.seq)}${when}: no score yet, the stream was warming up.`;
   const side = row.isAnomaly ? "above" : "not above";
-  return `Sample ${count(row.seq)}${when}: score ${number(row.score)}, ${side} the threshold ${number(row.threshold)}.`;
+  return `Sample ${count(row.seq)}${when}: severity ${row.severity?.toFixed(1) ?? "–"}, score ${number(row.score)}, ${side} the threshold ${number(row.threshold)}.`;
 }
 
 function FlaggedTable({ rows, span, onSelect }: { rows: Row[]; span: Span; onSelect: (seq: number) => void }): preact.JSX.Element {
