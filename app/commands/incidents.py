@@ -1,4 +1,4 @@
-"""`itan incidents`: list and show incidents."""
+"""`itan incidents`: list, show and label incidents."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from app.commands.connection import DEFAULT_URL, Key, Url, connected, one_line_errors
+from app.commands.label import All, Anomaly, DryRun, Normal, Withdraw, only, verdict_of
 from app.commands.objects import print_json
 from itan_client import Incident, IncidentFeature
 
@@ -16,7 +17,7 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the incident, as `l
 LIMIT, PAGE = 50, 200
 HEAD: Final = ("STATE", "BEGIN", "END", "SEVERITY", "FEATURES", "ID")
 
-incidents = typer.Typer(help="List and show incidents.", no_args_is_help=True)
+incidents = typer.Typer(help="List, show and label incidents.", no_args_is_help=True)
 
 
 @incidents.command("list")
@@ -56,9 +57,26 @@ def show(id_: Id, url: Url = DEFAULT_URL, key: Key = None) -> None:
         print_json(client.incident(id_))
 
 
+@incidents.command()
+def label(
+    id_: Id,
+    anomaly: Anomaly = False,
+    normal: Normal = False,
+    withdraw: Withdraw = False,
+    all_: All = False,
+    dry_run: DryRun = False,
+    url: Url = DEFAULT_URL,
+    key: Key = None,
+) -> None:
+    """Label the flagged samples of an incident, and print the service's answer as JSON."""
+    verdict = verdict_of(anomaly, normal, withdraw)
+    with one_line_errors(), connected(url, key) as client:
+        print_json(client.label_incident(id_, verdict, only=only(all_), dry_run=dry_run))
+
+
 def row_of(incident: Incident) -> tuple[str, ...]:
     """Give what a line of the list says of an incident."""
-    end = "" if incident.state == "open" else moment(incident.last_time)
+    end = "" if incident.ended_at is None else moment(incident.last_time)
     features = ", ".join(map(feature_text, incident.features))
     return incident.state, moment(incident.begin), end, f"{incident.peak_severity:.1f}", features, incident.id
 

@@ -93,6 +93,44 @@ def test_an_incident_is_shown(url: str) -> None:
     assert "[404 unknown_incident]" in itan(url, "incidents", "show", "web-1~1~1", code=1).stderr
 
 
+def test_an_incident_is_labelled_and_its_label_withdrawn(url: str) -> None:
+    def labelled(*words: str) -> tuple[list[int], dict[str, int]]:
+        answer = json.loads(itan(url, "incidents", "label", newest["id"], *words).stdout)
+        return answer["found"], {name: count for name, count in answer["outcomes"].items() if count}
+
+    newest = json.loads(itan(url, "incidents", "list", "--json", "--stream", "web-1").stdout)[0]
+    assert labelled("--anomaly", "--dry-run") == ([3], {"applied": 3})
+    assert labelled("--anomaly") == ([3], {"applied": 3})
+    assert listed(url, "--stream", "web-1") == [("web-1", "confirmed")]
+    found, outcomes = labelled("--withdraw", "--all")
+    assert (outcomes["withdrawn"], found[0] > 3) == (3, True)
+    assert listed(url, "--stream", "web-1") == [("web-1", "closed")]
+    assert "--anomaly, --normal" in itan(url, "incidents", "label", newest["id"], code=2).stderr
+    assert "[404 unknown_incident]" in itan(url, "incidents", "label", "web-1~1~1", "--normal", code=1).stderr
+
+
+@pytest.mark.parametrize(("begin", "end"), [("1700036000", "1700036120"), ("2023-11-15T08:13:20Z", "1700036120.5")])
+def test_the_samples_of_a_time_are_labelled(url: str, begin: str, end: str) -> None:
+    words = ("label", "-s", "web-1", "--from", begin, "--to", end, "--anomaly")
+    assert json.loads(itan(url, *words).stdout)["seq"] == [601, 602, 603]
+    json.loads(itan(url, *words[:-1], "--withdraw").stdout)
+    shorter = ("label", "-s", "web-1", "--from", "1700035940", "--to", begin)
+    assert json.loads(itan(url, *shorter, "--normal", "--all", "--dry-run").stdout)["seq"] == [600, 601]
+    assert json.loads(itan(url, *shorter, "--normal", "--dry-run").stdout)["seq"] == [601]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--from", "1700036000"],
+        ["--from", "1700036000", "--to", "1700036120", "--seq", "3"],
+        ["--seq", "3", "--all"],
+    ],
+)
+def test_a_time_that_has_no_end_or_more_than_a_time_is_refused(words: list[str]) -> None:
+    assert itan("http://127.0.0.1:9", "label", "-s", "s", "--anomaly", *words, code=2).stderr.startswith("itan: ")
+
+
 def test_rules_are_put_shown_listed_tested_and_deleted(url: str) -> None:
     kept = json.loads(itan(url, "rules", "put", "on-call", "-", given=json.dumps(RULE)).stdout)
     assert (kept["rule"], kept["streams"], kept["has_secret"]) == ("on-call", "web-*", False)
@@ -121,7 +159,7 @@ def test_commands_find_the_service_by_its_settings(
     variables: dict[str, str], address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(Client, "streams", lambda client: asked.append(client._connection.url) or [])
+    monkeypatch.setattr(Client, "streams", lambda client, *_, **__: asked.append(client._connection.url) or [])
     done = CliRunner().invoke(app, ["streams", "list"], env=variables)
     assert (done.exit_code, asked) == (0, [address])
 
