@@ -45,7 +45,9 @@ class Documents(Generic[T]):
         self._make, self._presets = made, presets
         self._made: dict[str, tuple[bytes, T]] = {}
         self._unreadable: dict[str, bytes] = {}
+        self._readable: Mapping[str, T] = {}
         self._bodies: Mapping[str, bytes] = {}
+        self._read_bodies: Mapping[str, bytes] | None = None
         self._fresh_until = 0.0
         self._n_changes = 0
 
@@ -57,17 +59,23 @@ class Documents(Generic[T]):
         """Give all documents in order of their names, perhaps as they were FRESH_SECONDS ago."""
         return {name: self._read(name, body) for name, body in sorted((await self._cached()).items())}
 
-    async def readable(self) -> dict[str, T]:
-        """Give all documents as `all` does, but those that cannot be read: the log names each of them once."""
+    async def readable(self) -> Mapping[str, T]:
+        """Give all documents as `all` does, but those that cannot be read: the log names each of them once.
+
+        It is the same object again as long as nothing has changed.
+        """
+        bodies = await self._cached()
+        if bodies is self._read_bodies:
+            return self._readable
         found, unreadable = {}, {}
-        for name, body in sorted((await self._cached()).items()):
+        for name, body in sorted(bodies.items()):
             try:
                 found[name] = self._read(name, body)
             except StoreCorrupt as error:
                 unreadable[name] = body
                 if self._unreadable.get(name) != body:
                     logger.error("%s", error)
-        self._unreadable = unreadable
+        self._unreadable, self._readable, self._read_bodies = unreadable, found, bodies
         return found
 
     async def newest(self, name: str) -> T:
@@ -78,6 +86,10 @@ class Documents(Generic[T]):
     async def is_kept(self, name: str) -> bool:
         """Tell whether a document is kept, and so is no preset."""
         return await self._store.document(self._unknown.kind, name) is not None
+
+    async def is_full(self) -> bool:
+        """Tell whether there are as many documents as there may be."""
+        return len(await self._store.documents(self._unknown.kind)) >= self._most
 
     async def names(self) -> list[str]:
         """List all documents in order, presets too."""
@@ -110,7 +122,9 @@ class Documents(Generic[T]):
             bodies = {**self._presets, **kept}
             if n_changes != self._n_changes:
                 return bodies  # perhaps as they were before the change
-            self._bodies, self._fresh_until = bodies, now + FRESH_SECONDS
+            if bodies != self._bodies:
+                self._bodies = bodies
+            self._fresh_until = now + FRESH_SECONDS
             self._made = {name: made for name, made in self._made.items() if name in self._bodies}
         return self._bodies
 

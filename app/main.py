@@ -29,6 +29,7 @@ from app.api import (
     sources,
     streams,
     templates,
+    windows,
     workers,
 )
 from app.api.measuring import Measured
@@ -61,6 +62,7 @@ from app.streams.open.shutdown import shut_down
 from app.streams.open.worker import Worker
 from app.streams.views.catalog import Catalog
 from app.templates import defaults_of, templates_in
+from app.windows import Planned, windows_in
 from app.workers.following import Following
 from app.workers.forwarder import Forwarder
 from app.workers.peers import Peers
@@ -79,6 +81,7 @@ RESOURCES = (
     cloning,
     sources,
     templates,
+    windows,
     rules,
     repairs,
     histories,
@@ -102,7 +105,9 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     store = store or open_store(settings.store, settings.durability)
     store.write_refusals.on_refusal = lambda cause: metrics.refused_writes[cause].inc()
     kept_templates, audience = templates_in(store, clock, settings.max_templates), Audience()
-    worker = Worker.of(store, settings, clock, metrics, partial(defaults_of, kept_templates), audience.is_told_of)
+    kept_windows = windows_in(store, clock, settings.max_windows)
+    told = partial(defaults_of, kept_templates), audience.is_told_of, Planned(kept_windows)
+    worker = Worker.of(store, settings, clock, metrics, *told)
     registry = Registry(worker)
     checker = Checker(registry)
     metrics.watch(
@@ -130,6 +135,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
         sources=sources_in(store, clock, settings.max_sources),
         rules=rules_in(store, clock, settings.max_rules),
         templates=kept_templates,
+        windows=kept_windows,
         outbox=Outbox(store),
         sender=Sender(allow_private=settings.notices_allow_private),
         checker=checker,

@@ -139,6 +139,7 @@ class Settings(BaseSettings):
     max_sources: Count = Field(100, description="most sources in the store")
     max_rules: Count = Field(50, description="most rules of notices in the store")
     max_templates: Count = Field(100, description="most templates in the store")
+    max_windows: Count = Field(100, description="most maintenance windows in the store")
     max_labels: Count = Field(10_000, description="most labels in one request")
     max_streams: Count = Field(100_000, description="most streams in the store")
     max_watchers: Count = Field(200, description="most event streams that one worker sends at once")

@@ -38,6 +38,7 @@ _COLUMNS: Final = {
     "severity": [0.4, 6.1],
     "incident": [None, 101],
     "event": [None, "opened"],
+    "in_maintenance": [False, False],
     "label": [False, None],
 }
 _LOGGED: Final = {
@@ -50,8 +51,16 @@ _LOGGED: Final = {
     "severity": 6.1,
     "incident": 101,
     "event": "opened",
+    "in_maintenance": False,
     "label": None,
     "values": {"cpu": 0.31, "latency_ms": 60.0},
+}
+_WINDOW: Final = {
+    "window": "deploy",
+    "streams": "web-*",
+    "from": 1796162400.0,
+    "to": 1796167800.0,
+    "reason": "new release",
 }
 _CONFIG: Final = {
     "features": [{"name": "cpu"}, {"name": "latency_ms", "kind": "lognormal", "role": "value"}],
@@ -91,6 +100,7 @@ EXAMPLES: Final[dict[str, Any]] = {
         "is_anomaly": [False, True],
         "ready": [True, True],
         "severity": [0.4, 6.1],
+        "in_maintenance": [False, False],
         "samples_needed": 0,
         "ids": ["req-100", None],
         "seq": [100, 101],
@@ -115,6 +125,7 @@ EXAMPLES: Final[dict[str, Any]] = {
         "severity": [0.4],
         "incident": [None],
         "event": [None],
+        "in_maintenance": [False],
         "problems": [
             {
                 "type": "urn:itan:invalid_samples",
@@ -160,6 +171,14 @@ EXAMPLES: Final[dict[str, Any]] = {
         "template": "plants",
     },
     "TemplateList": {"templates": ["plants"]},
+    "WindowBody": {
+        "streams": "web-*",
+        "from": "2026-12-01T22:00:00Z",
+        "to": "2026-12-01T23:30:00Z",
+        "reason": "new release",
+    },
+    "WindowAnswer": _WINDOW,
+    "WindowList": {"windows": [_WINDOW]},
     "RuleBody": {
         "streams": "web-*",
         "target": "webhook",
@@ -257,6 +276,7 @@ EXAMPLES: Final[dict[str, Any]] = {
         "as_of_seq": 101,
         "oldest_seq": 1,
         "newest_timestamp": None,
+        "in_maintenance": False,
         "ready": True,
         "samples_needed": 0,
         "threshold": 9.2,

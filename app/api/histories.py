@@ -78,7 +78,19 @@ def columns(rows: Columns | None, *, values: bool) -> dict[str, Any]:
     """Give samples in columns, or also their values, a row a sample."""
     said: dict[str, Any] = {
         name: [] if rows is None else getattr(rows, name).tolist()
-        for name in ("seq", "id", "time", "score", "threshold", "is_anomaly", "severity", "incident", "event", "label")
+        for name in (
+            "seq",
+            "id",
+            "time",
+            "score",
+            "threshold",
+            "is_anomaly",
+            "severity",
+            "incident",
+            "event",
+            "in_maintenance",
+            "label",
+        )
     }
     said["id"] = [client_id or None for client_id in said["id"]]
     said["incident"], said["event"] = incident_ids(said["incident"]), incident_events(said["event"])

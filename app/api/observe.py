@@ -104,6 +104,7 @@ def encode(stream: str, answer: Answer, ids: tuple[str, ...], *, learn: bool) ->
             is_anomaly=answer.is_anomaly.tolist(),
             ready=answer.ready.tolist(),
             severity=answer.severity.tolist(),
+            in_maintenance=answer.held_out.tolist(),
             samples_needed=answer.samples_needed,
             ids=[client_id or None for client_id in ids] if ids else None,
             seq=answer.seq.tolist() if learn else UNSET,

@@ -28,6 +28,7 @@ TAGS = {
     "sources": "How the records of agents become samples.",
     "rules": "Who is told of incidents.",
     "templates": "The configs that new streams get.",
+    "windows": "When samples are scored, but neither learned nor told.",
     "streams": "Create, inspect, list, reset, delete, export and import streams.",
     "watching": "Past and present samples of a stream.",
     "session": "Signing in to the live page.",

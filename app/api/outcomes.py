@@ -183,4 +183,5 @@ def columns(outcomes: Outcomes, *, only_flagged: bool) -> dict[str, list[Any]]:
     ]
     rows = sorted((row for row in rows if row[IS_ANOMALY]) if only_flagged else rows, key=itemgetter(0))
     found = {name: [row[i] for row in rows] for i, name in enumerate(OF_RECORD)}
+    found["in_maintenance"] = found.pop("held_out")
     return found | {"incident": incident_ids(found["incident"]), "event": incident_events(found["event"])}

@@ -64,6 +64,7 @@ from app.streams.errors import (
 from app.streams.faults import FIELD_CHARACTERS, Fault, cut, scalar
 from app.streams.log.events import UnreadableEvent
 from app.templates import InvalidTemplate, UnknownTemplate
+from app.windows import InvalidWindow, UnknownWindow
 from app.workers.errors import HolderUnreachable, NotAWorker, RefusedByHolder
 from core import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
 
@@ -85,6 +86,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     UnknownSource: (404, "unknown_source", "There is no such source"),
     UnknownRule: (404, "unknown_rule", "There is no such rule"),
     UnknownTemplate: (404, "unknown_template", "There is no such template"),
+    UnknownWindow: (404, "unknown_window", "There is no such maintenance window"),
     UnknownSample: (404, "unknown_sample", "The stream's log holds no such sample"),
     UnknownIncident: (404, "unknown_incident", "There is no such incident"),
     IdConflict: (409, "id_conflict", "The id belongs to a sample with other values"),
@@ -107,6 +109,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidRecord: (422, "invalid_body", "The body does not have the right form"),
     InvalidRule: (422, "invalid_rule", "The rule is not valid"),
     InvalidTemplate: (422, "invalid_template", "The template is not valid"),
+    InvalidWindow: (422, "invalid_window", "The maintenance window is not valid"),
     InvalidSnapshot: (422, "invalid_snapshot", "The body is not a usable export"),
     NothingTaken: (422, "nothing_taken", "No record was taken"),
     TooManyStreams: (429, "quota_exceeded", "A limit is reached"),

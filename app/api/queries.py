@@ -15,6 +15,7 @@ STREAM: dict[str, Any] = {"type": "string", "pattern": f"^{NOT_DOTS}{PATTERN}$",
 SOURCE: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$", "examples": ["telegraf"]}
 RULE: dict[str, Any] = SOURCE | {"examples": ["on-call"]}
 TEMPLATE: dict[str, Any] = SOURCE | {"examples": ["plants"]}
+WINDOW: dict[str, Any] = SOURCE | {"examples": ["deploy"]}
 T = TypeVar("T")
 
 STREAM_ALONE = re.compile(f"stream=({PATTERN})".encode())

@@ -22,6 +22,7 @@ from app.streams.views.band import Bands
 from app.streams.views.catalog import Catalog
 from app.streams.views.grids import GridCache
 from app.templates import Templates
+from app.windows import Windows
 from app.workers.following import Following
 from app.workers.forwarder import Forwarder
 from app.workers.signatures import Signatures
@@ -46,6 +47,7 @@ class Service:
     sources: Sources
     rules: Rules
     templates: Templates
+    windows: Windows
     outbox: Outbox
     sender: Sender
     checker: Checker

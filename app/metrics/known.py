@@ -6,8 +6,17 @@ import core
 
 OTHER: Final = "other"
 STATUS_CLASSES: Final = ("2xx", "3xx", "4xx", "5xx")
-SAMPLE_OUTCOMES: Final = ("learned", "repeated", "scored")
-LABEL_OUTCOMES: Final = ("applied", "duplicate", "revised", "withdrawn", "unknown", "expired", "conflict")
+SAMPLE_OUTCOMES: Final = ("learned", "in_maintenance", "repeated", "scored")
+LABEL_OUTCOMES: Final = (
+    "applied",
+    "duplicate",
+    "revised",
+    "withdrawn",
+    "unknown",
+    "expired",
+    "conflict",
+    "not_learned",
+)
 OBSERVE_STEPS: Final = ("decode", "engine", "append", "encode")
 CELLS: Final = ("tp", "fp", "tn", "fn")
 INCIDENT_EVENTS: Final = core.INCIDENT_EVENTS[1:]

@@ -32,6 +32,7 @@ class DocumentKind(StrEnum):
     SOURCE = "source"
     RULE = "rule"
     TEMPLATE = "template"
+    WINDOW = "window"
 
 
 @dataclass(frozen=True, slots=True)

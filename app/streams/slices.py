@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from copy import deepcopy
 from time import perf_counter
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from core import Detector, Feedback, InvalidState, Observation, Records
+
+Column = TypeVar("Column", npt.NDArray[np.float64], npt.NDArray[np.bool_])
 
 FIRST_ROWS = 16
 MAX_ROWS = 256
@@ -35,14 +38,20 @@ async def observe_slices(
     X: npt.NDArray[np.float64],
     times: npt.NDArray[np.float64] | None,
     *,
+    held_out: npt.NDArray[np.bool_] | None = None,
     explain: bool = False,
 ) -> list[Observation]:
-    """Observe samples (n, m) with times (n,), if they have any; other tasks run first."""
+    """Observe samples (n, m) with times (n,), if they have any, some of them held out; other tasks run first."""
     await asyncio.sleep(0)
     return [
-        detector.observe(X[part], None if times is None else times[part], explain=explain)
+        detector.observe(X[part], some(times, part), held_out=some(held_out, part), explain=explain)
         async for part in slices(len(X))
     ]
+
+
+def some(column: Column | None, rows: slice) -> Column | None:
+    """Give some rows of a column (n,), if there is one."""
+    return None if column is None else column[rows]
 
 
 async def feedback_slices(detector: Detector, records: Records, labels: Sequence[bool | None]) -> Feedback:

@@ -18,6 +18,7 @@ from itan_client.answers.streams import (
     StreamTotals,
 )
 from itan_client.answers.templates import Template
+from itan_client.answers.windows import Window
 from itan_client.async_client import AsyncClient
 from itan_client.client import Client
 from itan_client.connection import DEFAULT_URL
@@ -65,4 +66,5 @@ __all__ = [
     "StreamSummary",
     "StreamTotals",
     "Template",
+    "Window",
 ]

@@ -118,6 +118,10 @@ class AsyncClient:
     put_rule = _sending(calls.put_rule)
     delete_rule = _sending(calls.delete_rule)
     test_rule = _sending(calls.test_rule)
+    windows = _sending(calls.windows)
+    get_window = _sending(calls.get_window)
+    put_window = _sending(calls.put_window)
+    delete_window = _sending(calls.delete_window)
 
     async def watch(self, stream: str, after: str = "", *, values: bool = False) -> AsyncIterator[Event]:
         """Iterate over what happens to a stream from now on, or from a position of its log, until it is deleted.

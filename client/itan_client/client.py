@@ -120,6 +120,10 @@ class Client:
     put_rule = _sending(calls.put_rule)
     delete_rule = _sending(calls.delete_rule)
     test_rule = _sending(calls.test_rule)
+    windows = _sending(calls.windows)
+    get_window = _sending(calls.get_window)
+    put_window = _sending(calls.put_window)
+    delete_window = _sending(calls.delete_window)
 
     def watch(self, stream: str, after: str = "", *, values: bool = False) -> Iterator[Event]:
         """Iterate over what happens to a stream from now on, or from a position of its log, until it is deleted.

@@ -59,6 +59,10 @@ OF_NO_STREAM = {
     ("GET", "/overview"): Scope.READ,
     ("GET", "/templates"): Scope.READ,
     ("GET", "/templates/plants"): Scope.READ,
+    ("GET", "/windows"): Scope.READ,
+    ("GET", "/windows/deploy"): Scope.READ,
+    ("PUT", "/windows/deploy"): Scope.LABEL,
+    ("DELETE", "/windows/deploy"): Scope.LABEL,
 }
 OF_ALL_STREAMS = {
     ("PUT", "/sources/telegraf"),
@@ -77,6 +81,7 @@ PARAMETERS = {
     "telegraf": "{source}",
     "plants": "{template}",
     "on-call": "{rule}",
+    "deploy": "{window}",
     "samples/1": "samples/{seq}",
     "app.js": "{file}",
 }

@@ -20,12 +20,24 @@ from app.api.schemas.samples import Costs, Explanation, FeedbackAnswer, ObserveA
 from app.api.schemas.sources import SourceAnswer
 from app.api.schemas.streams import FleetAnswer, StreamDescription, StreamEstimate
 from app.api.schemas.templates import TemplateAnswer
+from app.api.schemas.windows import WindowAnswer
 from app.streams.log.incidents import MainFeature
 from app.streams.maintenance.repair import Checked, Repaired
 from app.streams.views.overview import Overview
 from app.streams.views.totals import Group
 from itan_client import ApiError, AsyncClient, Client, calls
-from itan_client.answers import density, history, incidents, ingest, rules, samples, sources, streams, templates
+from itan_client.answers import (
+    density,
+    history,
+    incidents,
+    ingest,
+    rules,
+    samples,
+    sources,
+    streams,
+    templates,
+    windows,
+)
 from tests.app.harness import NOW, Service, blobs
 from tests.client.threaded import Threaded
 
@@ -93,6 +105,12 @@ SCENARIO: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("rules", (), {}),
     ("test_rule", ("mine",), {}),
     ("delete_rule", ("mine",), {}),
+    ("put_window", ("deploy", "plant-*", NOW - 60, datetime.fromtimestamp(NOW + 60, UTC), "new release"), {}),
+    ("get_window", ("deploy",), {}),
+    ("windows", (), {}),
+    ("observe", ("plant-1", X[3:6], IDS[3:6]), {}),
+    ("feedback", ("plant-1", [{"id": "i3", "anomaly": True}]), {}),
+    ("delete_window", ("deploy",), {}),
 ]
 
 
@@ -143,11 +161,14 @@ async def test_both_clients_get_the_same_answers() -> None:
     assert told["ingest"].taken == 12
     assert told["get"] == (404, "unknown_stream", [])
     assert told["import_"][:2] == (422, "invalid_snapshot")
-    one_by_one, of_time = [answer for (name, *_), answer in zip(SCENARIO, found, strict=True) if name == "feedback"]
+    one_by_one, of_time, held_out = [answer for (name, *_), answer in zip(SCENARIO, found, strict=True) if name == "feedback"]
     assert one_by_one.outcome == ["applied", "applied"]
     assert (of_time.seq, of_time.found) == ([2, 3, 4, 5, 6], [5])
     assert of_time.outcome == ["applied", "revised", "applied", "applied", "applied"]
     assert (told["label_incident"].outcome, told["label_incident"].found) == (["revised"], [1])
+    assert held_out.outcome == ["not_learned"]
+    assert (told["windows"], told["observe"].in_maintenance) == ([told["put_window"]], [True] * 3)
+    assert told["put_window"].end == NOW + 60
     incidents = [answer for (name, *_), answer in zip(SCENARIO, found, strict=True) if name == "incidents"]
     assert told["incident"] == incidents[0][0]
     assert [[one.incident for one in some] for some in incidents[2:]] == [[151], []]
@@ -197,6 +218,7 @@ def test_the_scenario_calls_every_method_that_both_clients_have() -> None:
         (templates.Template, TemplateAnswer),
         (rules.Rule, rule_forms.RuleAnswer),
         (rules.RuleTest, rule_forms.TestAnswer),
+        (windows.Window, WindowAnswer),
     ],
     ids=lambda kind: kind.__name__,
 )

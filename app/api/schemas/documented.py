@@ -20,6 +20,7 @@ from app.api.schemas.session import SessionAnswer, SignInBody
 from app.api.schemas.sources import SourceAnswer, SourceBody, SourceList
 from app.api.schemas.streams import FleetAnswer, StreamDescription, StreamEstimate, StreamPage
 from app.api.schemas.templates import TemplateAnswer, TemplateBody, TemplateList
+from app.api.schemas.windows import WindowAnswer, WindowBody, WindowList
 from app.streams.maintenance.repair import Checked, Repaired
 
 DOCUMENTED: list[type[msgspec.Struct]] = [
@@ -35,6 +36,9 @@ DOCUMENTED: list[type[msgspec.Struct]] = [
     TemplateBody,
     TemplateAnswer,
     TemplateList,
+    WindowBody,
+    WindowAnswer,
+    WindowList,
     RuleBody,
     RuleAnswer,
     RuleList,

@@ -26,6 +26,7 @@ class Columns(msgspec.Struct, omit_defaults=True):
     severity: list[Severity]
     incident: list[IncidentOf]
     event: list[EventOf]
+    in_maintenance: list[bool]
     label: list[bool | None]
 
 
@@ -56,6 +57,7 @@ class Logged(msgspec.Struct):
     severity: Severity
     incident: IncidentOf
     event: EventOf
+    in_maintenance: bool
     label: bool | None
     values: NamedSample
 

@@ -58,4 +58,5 @@ class IngestAnswer(msgspec.Struct, kw_only=True, omit_defaults=True):
     severity: list[Severity] | UnsetType = UNSET
     incident: list[IncidentOf] | UnsetType = UNSET
     event: list[EventOf] | UnsetType = UNSET
+    in_maintenance: list[bool] | UnsetType = UNSET
     problems: list[RefusedRecord] | UnsetType = UNSET

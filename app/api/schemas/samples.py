@@ -66,6 +66,7 @@ class ObserveAnswer(msgspec.Struct, omit_defaults=True):
     is_anomaly: list[bool]
     ready: list[bool]
     severity: list[Severity]
+    in_maintenance: Annotated[list[bool], Meta(description="whether the sample lies in a maintenance window")]
     samples_needed: Annotated[int, Meta(description="samples until the stream is ready")]
     ids: list[str | None] | None
     seq: list[int] | UnsetType = UNSET
@@ -145,7 +146,10 @@ class FeedbackAnswer(Costs, kw_only=True):
     id: list[str | None]
     outcome: Annotated[
         list[str],
-        Meta(description="applied, duplicate, revised, withdrawn, unknown, expired or conflict, one for each label"),
+        Meta(
+            description="applied, duplicate, revised, withdrawn, unknown, expired, conflict or not_learned, one for "
+            "each label"
+        ),
     ]
     retracted: Annotated[list[bool | None], Meta(description="whether this label removed the sample from the model")]
     outcomes: Annotated[dict[str, int], Meta(description="how many samples had each outcome")]

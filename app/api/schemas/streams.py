@@ -34,6 +34,7 @@ class StreamDescription(msgspec.Struct):
     as_of_seq: AsOfSeq
     oldest_seq: int
     newest_timestamp: float | None
+    in_maintenance: Annotated[bool, Meta(description="whether a sample that comes now lies in a maintenance window")]
     ready: bool
     samples_needed: int
     threshold: float | None

@@ -10,14 +10,15 @@ from app.streams.batches.samples import Rows
 from app.streams.log.explanations import Explained
 from core import Records
 
-COLUMNS = ("seq", "score", "threshold", "is_anomaly", "ready", "severity", "incident", "event")
+COLUMNS = ("seq", "score", "threshold", "is_anomaly", "ready", "severity", "incident", "event", "held_out")
 
 
 @dataclass(slots=True)
 class Answer:
     """What is said of each sample, in columns; explained is None unless the request asked for explanations.
 
-    incident is the id of the one that a sample belongs to, 0 for none; event counts in core.INCIDENT_EVENTS.
+    incident is the id of the one that a sample belongs to, 0 for none; event counts in core.INCIDENT_EVENTS. held_out
+    is true for samples in maintenance.
     """
 
     seq: npt.NDArray[np.int64]
@@ -28,6 +29,7 @@ class Answer:
     severity: npt.NDArray[np.float64]
     incident: npt.NDArray[np.int64]
     event: npt.NDArray[np.int8]
+    held_out: npt.NDArray[np.bool_]
     samples_needed: int = 0
     explained: list[Explained | None] | None = None
     features: Sequence[str] = ()
@@ -38,7 +40,8 @@ class Answer:
         """Give columns for n samples without scores."""
         seq, score, threshold, severity = np.zeros(n, np.int64), *np.full((3, n), np.nan)
         decided = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
-        return cls(seq, score, threshold, *decided, severity, np.zeros(n, np.int64), np.zeros(n, np.int8))
+        event, held_out = np.zeros(n, np.int8), np.zeros(n, np.bool_)
+        return cls(seq, score, threshold, *decided, severity, np.zeros(n, np.int64), event, held_out)
 
     @classmethod
     def of(cls, records: Records) -> "Answer":

@@ -68,6 +68,7 @@ async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bo
     targets = await resolve(session, state, labels)
     records = await session.log.current_records(targets.undecided())
     targets.mark([seq for seq in targets.undecided() if seq not in records], "expired")
+    targets.mark([seq for seq in targets.undecided() if records[seq].held_out[0]], "not_learned")
     wanted = {key: request.anomaly for key, request in zip(targets.keys, labels, strict=True)}
     if dry_run:
         detector = copy_of(state.detector)

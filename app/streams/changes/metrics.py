@@ -18,10 +18,12 @@ def count_learned(session: Session, state: StreamState, learned: Records) -> Non
 
 
 def count_learned_each(metrics: Metrics, learned: Sequence[tuple[Session, StreamState, Records]]) -> None:
-    """Count the samples that streams have learned, in the metrics of all of them together once."""
+    """Count the samples that streams have observed, in the metrics of all of them together once."""
     all_scores, all_thresholds, all_flags = list[float](), list[float](), 0
-    expected = Counter[str]()
-    for session, state, records in learned:
+    expected, n_learned, n_held_out = Counter[str](), 0, 0
+    for session, state, observed in learned:
+        records = without_held_out(observed)
+        n_learned, n_held_out = n_learned + len(records), n_held_out + len(observed) - len(records)
         figures, now = state.figures, session.clock.monotonic()
         metrics.note_learned(session.stream, now)
         ready = records.ready.tolist().count(True)
@@ -37,9 +39,16 @@ def count_learned_each(metrics: Metrics, learned: Sequence[tuple[Session, Stream
             for truth, rate in figures.expected_flag_rates.items():
                 expected[truth] += rate * ready
         count_splits(session, state)
-    metrics.samples["learned"].inc(sum(len(records) for _, _, records in learned))
+    metrics.samples["learned"].inc(n_learned)
+    metrics.samples["in_maintenance"].inc(n_held_out)
     if all_scores:
         metrics.note_scores(all_scores, all_thresholds, all_flags, expected)
+
+
+def without_held_out(records: Records) -> Records:
+    """Leave out the samples that were held out: nothing of them counts for the figures of a model."""
+    held_out = records.held_out
+    return records[~held_out] if held_out.any() else records
 
 
 def count_labelled(

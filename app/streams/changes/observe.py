@@ -20,9 +20,10 @@ from app.streams.errors import UnknownStream
 from app.streams.log.events import NO_CAUSES, NOTHING_EXPLAINED, batch_body
 from app.streams.log.explanations import Explained, explained_in
 from app.streams.log.incidents import Incident
+from app.streams.open.schedule import in_periods
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState, first_state
-from app.streams.slices import FIRST_ROWS, observe_slices
+from app.streams.slices import FIRST_ROWS, observe_slices, some
 from core import Records
 
 
@@ -86,17 +87,23 @@ async def learn(session: Session, state: StreamState, new: NewRows, allowance: A
     """Score, learn and log new samples."""
     times = accepted_times(session, state, new)
     session.backoff.check()
+    held_out = in_periods(await session.periods(), times, len(new.X), session.clock.now())
     began = perf_counter()
     # an error in the first slice has changed nothing; from then on the engine is ahead of the log
-    first, rest = (None, None) if times is None else (times[:FIRST_ROWS], times[FIRST_ROWS:])
-    observed = [state.detector.observe(new.X[:FIRST_ROWS], first, explain=new.explain)]
+    first, rest = slice(FIRST_ROWS), slice(FIRST_ROWS, None)
+    observed = [
+        state.detector.observe(new.X[first], some(times, first), held_out=some(held_out, first), explain=new.explain)
+    ]
     seconds = perf_counter() - began
     if state.first_snapshot is not None:
         await session.create(state, allowance.bounds)
     with session.ahead_of_log():
         began = perf_counter() - seconds
         if len(new.X) > FIRST_ROWS:
-            observed += await observe_slices(state.detector, new.X[FIRST_ROWS:], rest, explain=new.explain)
+            of_rest = some(times, rest), some(held_out, rest)
+            observed += await observe_slices(
+                state.detector, new.X[rest], of_rest[0], held_out=of_rest[1], explain=new.explain
+            )
         records = Records.joined([out.records for out in observed], state.detector.config.n_features)
         session.metrics.observe_steps["engine"].observe(perf_counter() - began)
         explained = explained_in(observed)

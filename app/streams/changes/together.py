@@ -13,7 +13,7 @@ from time import perf_counter
 import numpy as np
 
 import core
-from app.storage import Append, Entry
+from app.storage import Append, Entry, StoreError
 from app.streams.batches.answer import Answer
 from app.streams.batches.batch import Batch, NewRows
 from app.streams.batches.loose import LooseSamples
@@ -23,6 +23,7 @@ from app.streams.changes.incidents import count_observed
 from app.streams.changes.metrics import count_learned_each
 from app.streams.changes.observe import accepted_times, told_of
 from app.streams.open.registry import Registry
+from app.streams.open.schedule import Schedule, in_periods
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState
 from app.streams.open.worker import Worker
@@ -39,6 +40,7 @@ class Checked:
     batch: Batch
     new: NewRows
     times: Times | None
+    is_held_out: bool
 
     @property
     def time(self) -> float:
@@ -65,9 +67,14 @@ class Together:
 
 async def observe_together(registry: Registry, records: Mapping[str, Record]) -> Together:
     """Observe the records, by stream, that can be observed together."""
+    try:
+        schedule = await registry.worker.schedule()
+    except StoreError:  # observe meets it again, and its caller tells of it
+        return Together()
     async with registry.changing_idle(records) as sessions:
         known = await streams_that_know(sessions, records)
-        found = (checked(session, records[session.stream]) for session in sessions if session.stream not in known)
+        new = (session for session in sessions if session.stream not in known)
+        found = (checked(session, records[session.stream], schedule) for session in new)
         learned = learn(registry.worker, [one for one in found if one is not None])
         return await append(registry.worker, learned)
 
@@ -80,7 +87,7 @@ async def streams_that_know(sessions: Sequence[Session], records: Mapping[str, R
     return {session.stream for session, seqs in zip(asked, found, strict=True) if seqs}
 
 
-def checked(session: Session, record: Record) -> Checked | None:
+def checked(session: Session, record: Record, schedule: Schedule) -> Checked | None:
     """Check a record as observe does; None if it has to say what is wrong."""
     state = session.current_state
     if state is None:
@@ -93,16 +100,24 @@ def checked(session: Session, record: Record) -> Checked | None:
         session.backoff.check()
     except Exception:  # observe meets it again, and its caller tells of it
         return None
-    return Checked(record, session, state, batch, new, times)
+    held_out = in_periods(schedule.of(session.stream), times, 1, session.clock.now())
+    return Checked(record, session, state, batch, new, times, is_held_out=held_out is not None)
 
 
 def learn(worker: Worker, found: Sequence[Checked]) -> Learned:
-    """Score and learn the samples that can be learned together."""
+    """Score and learn the samples that can be learned together, and score those that are held out."""
     began = perf_counter()
-    times = np.array([one.time for one in found])
-    learned = core.observe_together([one.state.detector for one in found], [one.new.X for one in found], times)
+    learning = [one for one in found if not one.is_held_out]
+    times = np.array([one.time for one in learning])
+    learned = core.observe_together([one.state.detector for one in learning], [one.new.X for one in learning], times)
+    held_out = [(one, hold_out(one)) for one in found if one.is_held_out]
     worker.metrics.observe_steps["engine"].observe(perf_counter() - began)
-    return [(one, records) for one, records in zip(found, learned, strict=True) if records is not None]
+    return [*((one, records) for one, records in zip(learning, learned, strict=True) if records is not None), *held_out]
+
+
+def hold_out(one: Checked) -> Records:
+    """Score a sample that is not learned."""
+    return one.state.detector.observe(one.new.X, one.times, held_out=np.ones(1, np.bool_)).records
 
 
 async def append(worker: Worker, learned: Learned) -> Together:

@@ -99,13 +99,17 @@ class Ledger(msgspec.Struct):
 
     def observe(self, records: Records, at: float, causes: Causes, config: DetectorConfig) -> list[Incident]:
         """Take a batch that came at a time; give the incidents whose rows it changes."""
+        position, held_out = Position(int(records.seq[-1]), 0), records.held_out
+        if held_out.all():
+            return []  # for incidents these samples have not come
+        if held_out.any():
+            records = records[~held_out]
         if self.current is not None and self.current.ended:
             self._forget()  # labels ended it, and no later label can take that back
         ids = records.incident
         if self.current is None and not ids.any():
             return []
         changed: dict[int, Incident] = {}
-        position = Position(int(records.seq[-1]), 0)
         for rows in np.split(np.arange(len(ids)), np.flatnonzero(np.diff(ids)) + 1):
             part = records[rows]
             if (open_before := self.current) is not None and open_before.seq != ids[rows[0]]:

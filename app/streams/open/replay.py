@@ -109,7 +109,8 @@ async def _observe(
         raise UnreadableEvent(
             f"samples {state.detector.next_seq} to {int(records.seq[0]) - 1} are missing from the log"
         )
-    observed = await observe_slices(state.detector, records.x, times_of(records, state.detector.config))
+    times = times_of(records, state.detector.config)
+    observed = await observe_slices(state.detector, records.x, times, held_out=records.held_out)
     replayed = await join_slices([out.records for out in observed])
     differing = np.flatnonzero(~agree(records, replayed))
     if len(differing):

@@ -30,6 +30,7 @@ from app.streams.log.incidents import Incident
 from app.streams.log.reader import LogReader
 from app.streams.open.loader import StateLoader
 from app.streams.open.models import Defaults
+from app.streams.open.schedule import Period
 from app.streams.open.snapshot_writer import SnapshotWriter
 from app.streams.open.state import StreamState
 from app.streams.open.summary import Summary, summary_of
@@ -307,6 +308,10 @@ class Session:
         except (StaleWriter, Fenced):
             self.forget()
             raise
+
+    async def periods(self) -> Sequence[Period]:
+        """Give when the stream is under maintenance."""
+        return (await self._worker.schedule()).of(self.stream)
 
     async def defaults(self) -> Defaults:
         """Give what the stream gets, if it is new, unless it is given something else."""

@@ -12,6 +12,7 @@ from app.streams.open.health import StreamHealth
 from app.streams.open.leases import Leases
 from app.streams.open.models import Defaults, Models
 from app.streams.open.owners import owner_of, unique_name
+from app.streams.open.schedule import ReadSchedule, nothing_planned
 from app.streams.open.subscriptions import Subscriptions
 
 DefaultsOf = Callable[[str], Awaitable[Defaults]]
@@ -38,6 +39,7 @@ class Worker:
     defaults_of: DefaultsOf
     tells_of: Callable[[str], bool]
     """Whether anybody is told of the incidents of a stream: then their changes are marked in the store."""
+    schedule: ReadSchedule
 
     @classmethod
     def of(
@@ -48,10 +50,12 @@ class Worker:
         metrics: Metrics,
         defaults_of: DefaultsOf = no_defaults,
         tells_of: Callable[[str], bool] = lambda _: False,
+        schedule: ReadSchedule = nothing_planned,
     ) -> Self:
         """Make a worker that has no stream yet."""
         owner = owner_of(settings.worker or unique_name(), settings.advertise_url)
         leases = Leases(store, owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
         health, subscriptions = StreamHealth(), Subscriptions(settings.max_watchers)
         models = Models(clock)
-        return cls(store, settings, clock, metrics, leases, health, subscriptions, models, defaults_of, tells_of)
+        told = defaults_of, tells_of, schedule
+        return cls(store, settings, clock, metrics, leases, health, subscriptions, models, *told)

@@ -31,6 +31,7 @@ class Columns:
     severity: npt.NDArray[np.float64]
     incident: npt.NDArray[np.int64]
     event: npt.NDArray[np.int8]
+    in_maintenance: npt.NDArray[np.bool_]
     label: npt.NDArray[np.int8]
     x: Matrix
 
@@ -64,7 +65,7 @@ def batch_columns(entries: Sequence[Entry]) -> Columns:
     ids = chain.from_iterable(entry.ids or repeat("", n) for entry, n in zip(entries, lengths, strict=True))
     time = np.where(np.isnan(records.time), np.repeat([event.at for event in events], lengths), records.time)
     decided = (records.score, records.threshold, records.is_anomaly)
-    said = (*decided, records.severity, records.incident, records.event)
+    said = (*decided, records.severity, records.incident, records.event, records.held_out)
     return Columns(
         records.seq, np.array(list(ids), object), time, records.time, *said, np.zeros(len(records), np.int8), records.x
     )

@@ -47,6 +47,8 @@ def urgency(incident: Incident) -> tuple[bool, float]:
 
 def close_calls(rows: Columns | None, incidents: Collection[int], limit: int) -> tuple[Columns | None, float | None]:
     """Choose the newest `limit` close calls outside incidents; say how far below its threshold one may be."""
+    if rows is not None:
+        rows = rows[~rows.in_maintenance]
     scores = np.zeros(0) if rows is None else rows.score[~np.isnan(rows.score)]
     if rows is None or not scores.size:
         return None, None

@@ -1,5 +1,6 @@
 """Scores without learning, the log density, and the description of a stream."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from app.streams.batches.features import feature_names
 from app.streams.batches.samples import Matrix, Rows
 from app.streams.batches.timestamps import Times, checked_times, given_times
 from app.streams.log.explanations import explained_of
+from app.streams.open.schedule import Period, in_periods
 from app.streams.open.session import Session
 from app.streams.open.state import costs_of
 from app.streams.slices import FIRST_ROWS, MAX_ROWS, isolated, slices
@@ -26,6 +28,10 @@ async def score(session: Session, batch: Batch, allowance: Allowance = UNLIMITED
     times = calendar_times(session, detector.config, batch, len(X))
     await allowance.pay(len(X))
     answer = Answer.blank(len(X))
+    times_of = None if batch.timestamps is None else np.minimum(batch.timestamps, session.clock.now())
+    held_out = in_periods(await known_periods(session), times_of, len(X), session.clock.now())
+    if held_out is not None:
+        answer.held_out = held_out
     answer.samples_needed, answer.as_of_seq = detector.samples_needed, detector.next_seq - 1
     if batch.explain:
         answer.explained, answer.features = [None] * len(X), feature_names(detector.config)
@@ -38,6 +44,14 @@ async def score(session: Session, batch: Batch, allowance: Allowance = UNLIMITED
             score_part(fixed, X, times, part, answer)
     session.metrics.samples["scored"].inc(len(X))
     return answer
+
+
+async def known_periods(session: Session) -> Sequence[Period]:
+    """Give when the stream is under maintenance; while the store is down nobody knows."""
+    try:
+        return await session.periods()
+    except StoreUnavailable:
+        return ()
 
 
 def score_part(detector: Detector, X: Matrix, times: Times | None, part: slice, answer: Answer) -> None:
@@ -81,7 +95,7 @@ async def log_density(session: Session, batch: Batch, allowance: Allowance = UNL
 async def describe(session: Session) -> dict[str, Any]:
     """Describe a stream: its config and its state."""
     state = await session.readable()
-    detector = state.detector
+    detector, now = state.detector, session.clock.now()
     return {
         "stream": session.stream,
         "config": detector.config.to_dict(),
@@ -90,6 +104,7 @@ async def describe(session: Session) -> dict[str, Any]:
         "as_of_seq": detector.next_seq - 1,
         "oldest_seq": session.oldest_to_label(state),
         "newest_timestamp": state.newest_timestamp,
+        "in_maintenance": in_periods(await known_periods(session), None, 1, now) is not None,
         "ready": detector.ready,
         "samples_needed": detector.samples_needed,
         "threshold": detector.threshold,

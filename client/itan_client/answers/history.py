@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 class LoggedColumns(Columns, frozen=True, kw_only=True):
     """Samples in columns; time, in epoch seconds, is a sample's timestamp, or else the time of its arrival."""
 
-    __columns__ = ("seq", "id", "time", "score", "threshold", "is_anomaly", "severity", "incident", "event", "label")
+    __columns__ = (
+        "seq",
+        "id",
+        "time",
+        "score",
+        "threshold",
+        "is_anomaly",
+        "severity",
+        "incident",
+        "event",
+        "in_maintenance",
+        "label",
+    )
     __time__ = "time"
 
     seq: list[int]
@@ -27,6 +39,7 @@ class LoggedColumns(Columns, frozen=True, kw_only=True):
     severity: list[float | None]
     incident: list[int | None]
     event: list[str | None]
+    in_maintenance: list[bool]
     label: list[bool | None]
 
 
@@ -69,6 +82,7 @@ class LoggedSample(msgspec.Struct, frozen=True):
     severity: float | None
     incident: int | None
     event: str | None
+    in_maintenance: bool
     label: bool | None
     values: dict[str, float | None]
 

@@ -29,7 +29,7 @@ class Ingested(Columns, frozen=True, kw_only=True):
 
     __columns__ = (
         *("record", "stream", "seq", "id", "score", "threshold", "is_anomaly", "ready", "severity", "incident"),
-        "event",
+        *("event", "in_maintenance"),
     )
 
     records: int
@@ -49,4 +49,5 @@ class Ingested(Columns, frozen=True, kw_only=True):
     severity: list[float | None] | None = None
     incident: list[int | None] | None = None
     event: list[str | None] | None = None
+    in_maintenance: list[bool] | None = None
     problems: list[RefusedRecord] | None = None

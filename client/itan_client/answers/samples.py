@@ -23,10 +23,22 @@ class Observed(Columns, frozen=True):
     """Answer to a batch of samples: columns with one entry for each sample, None if a value is unknown.
 
     incident and event are there if the samples were learned: the seq that opened the incident, and what happened to it.
+    in_maintenance says which samples lie in a maintenance window; None from a service that knows none.
     explanation has entries for the flagged samples, if it was requested. as_of_seq is there if nothing was learned.
     """
 
-    __columns__ = ("seq", "ids", "score", "threshold", "is_anomaly", "ready", "severity", "incident", "event")
+    __columns__ = (
+        "seq",
+        "ids",
+        "score",
+        "threshold",
+        "is_anomaly",
+        "ready",
+        "severity",
+        "incident",
+        "event",
+        "in_maintenance",
+    )
 
     score: list[float | None]
     threshold: list[float | None]
@@ -39,6 +51,7 @@ class Observed(Columns, frozen=True):
     ids: list[str | None] | None = None
     incident: list[int | None] | None = None
     event: list[str | None] | None = None
+    in_maintenance: list[bool] | None = None
     explanation: list[Explanation | None] | None = None
     explanation_note: str | None = None
     as_of_seq: int | None = None

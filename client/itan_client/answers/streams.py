@@ -44,6 +44,7 @@ class Stream(msgspec.Struct, frozen=True):
     as_of_seq: int
     oldest_seq: int
     newest_timestamp: float | None
+    in_maintenance: bool
     ready: bool
     samples_needed: int
     threshold: float | None

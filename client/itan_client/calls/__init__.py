@@ -19,6 +19,7 @@ from itan_client.calls.lifecycle import (
     summaries,
 )
 from itan_client.calls.log import events, history, review, sample
+from itan_client.calls.maintenance import delete_window, get_window, put_window, windows
 from itan_client.calls.notices import delete_rule, get_rule, put_rule, rules, test_rule
 from itan_client.calls.records import ingest, ingest_lines
 from itan_client.calls.repairs import accept, check, repair
@@ -34,6 +35,7 @@ __all__ = [
     "delete_rule",
     "delete_source",
     "delete_template",
+    "delete_window",
     "density",
     "estimate",
     "events",
@@ -43,6 +45,7 @@ __all__ = [
     "get_rule",
     "get_source",
     "get_template",
+    "get_window",
     "grid",
     "history",
     "import_",
@@ -59,6 +62,7 @@ __all__ = [
     "put_rule",
     "put_source",
     "put_template",
+    "put_window",
     "repair",
     "reset",
     "review",
@@ -70,4 +74,5 @@ __all__ = [
     "summaries",
     "templates",
     "test_rule",
+    "windows",
 ]

@@ -105,6 +105,7 @@ RECORDS = OPERATIONS["ingest_records"]["requestBody"]["content"]
 NDJSON, BYTES = "application/x-ndjson", "application/octet-stream"
 TYPED = {"headers": {"Content-Type": NDJSON}}
 # nobody listens there
+WINDOW = {"streams": "web-*", "from": "2026-12-01T22:00:00Z", "to": 1796167800}
 RULE = {"target": "chat", "url": "http://127.0.0.1:9/"}
 FILE = {"headers": {"Content-Type": BYTES}}
 # every operation with one call for each status and media type of an answer that is no problem; {s} has 100 samples
@@ -129,6 +130,11 @@ CALLS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("get_template", "GET", "/templates/t", {}),
     ("list_templates", "GET", "/templates", {}),
     ("delete_template", "DELETE", "/templates/t", {}),
+    ("put_window", "PUT", "/windows/deploy", {"json": WINDOW}),
+    ("put_window", "PUT", "/windows/deploy", {"json": WINDOW | {"reason": "new release"}}),
+    ("get_window", "GET", "/windows/deploy", {}),
+    ("list_windows", "GET", "/windows", {}),
+    ("delete_window", "DELETE", "/windows/deploy", {}),
     ("put_rule", "PUT", "/rules/on-call", {"json": RULE}),
     ("put_rule", "PUT", "/rules/on-call", {"json": RULE}),
     ("get_rule", "GET", "/rules/on-call", {}),

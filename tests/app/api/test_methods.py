@@ -4,13 +4,14 @@ import pytest
 
 from app.api.routing import Route
 from app.main import ROUTES
-from tests.app.harness import Service, blobs
+from tests.app.harness import NOW, Service, blobs
 
 PLACES = {
     "{stream}": "s",
     "{source}": "telegraf",
     "{rule}": "on-call",
     "{template}": "plants",
+    "{window}": "deploy",
     "{seq}": "1",
     "{incident}": "s~101~1800000000000",
     "{file}": "app.js",
@@ -66,6 +67,7 @@ async def test_head_is_get_without_its_body(service: Service, route: Route) -> N
     await service.observe([[60.0, -60.0]])
     await service.accepted("PUT", "/rules/on-call", json={"target": "chat", "url": "https://1.1.1.1/a-hook"})
     await service.accepted("PUT", "/templates/plants", json={"streams": "plant-*"})
+    await service.accepted("PUT", "/windows/deploy", json={"streams": "web-*", "from": NOW, "to": NOW + 60})
     path = filled(route.path) + QUERIES.get(route.path, "")
     head = await service.http.head(path)
     assert (head.status_code, head.content) == (200, b"")

@@ -1,0 +1,90 @@
+"""Maintenance windows: times in which samples of some streams are scored and marked, but neither learned nor told."""
+
+import re
+from contextlib import suppress
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from app import patterns
+from app.documents import Documents, UnknownDocument
+from app.storage import DocumentKind, Store
+from app.streams.errors import Refused
+from app.streams.open.clock import Clock
+from app.streams.open.schedule import EMPTY, Schedule
+
+LONGEST_SECONDS: Final = 366 * 86_400.0
+NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+NAME_LIMIT: Final = "1 to 64 letters, digits, dots, underscores or hyphens"
+
+
+class InvalidWindow(Refused):
+    """A window that cannot be used."""
+
+
+class UnknownWindow(UnknownDocument):
+    """No such window."""
+
+    kind = DocumentKind.WINDOW
+
+
+class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"begin": "from", "end": "to"}):
+    """A window, in epoch seconds: a sample at its begin lies in it, one at its end does not."""
+
+    streams: Annotated[str, Meta(max_length=129, description="a stream, or a prefix and *")]
+    begin: Annotated[float, Meta(description="epoch seconds")]
+    end: Annotated[float, Meta(description="epoch seconds, at most 366 days later; it lies outside")]
+    reason: Annotated[str, Meta(max_length=500, description="for people")] = ""
+
+
+Windows = Documents[Window]
+
+
+def windows_in(store: Store, clock: Clock, most: int) -> Windows:
+    """Give the windows of a store."""
+    return Windows(store, clock, most, UnknownWindow, read_window)
+
+
+def read_window(body: bytes) -> Window:
+    """Give a window that is kept."""
+    return msgspec.json.decode(body, type=Window)
+
+
+def check(name: str, window: Window) -> None:
+    """Raise InvalidWindow for a window that cannot be used."""
+    if not NAME.fullmatch(name):
+        raise InvalidWindow("window", name, NAME_LIMIT)
+    if not patterns.PATTERN.fullmatch(window.streams):
+        raise InvalidWindow("streams", window.streams, patterns.WANTED)
+    if window.end <= window.begin:
+        raise InvalidWindow("to", window.end, "after from")
+    if window.end - window.begin > LONGEST_SECONDS:
+        raise InvalidWindow("to", window.end, "at most 366 days after from")
+
+
+async def keep(windows: Windows, name: str, window: Window, now: float) -> bool:
+    """Keep a window; tell whether it is new. If there is no room, the one that has been over for longest goes."""
+    kept = await windows.readable()
+    over = [(one.end, other) for other, one in kept.items() if one.end <= now]
+    if over and name not in kept and await windows.is_full():
+        with suppress(UnknownWindow):
+            await windows.delete(min(over)[1])
+    return await windows.put(name, msgspec.json.encode(window))
+
+
+class Planned:
+    """The schedule of the windows as this worker last read them."""
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._known: object = None
+        self._schedule = EMPTY
+
+    async def __call__(self) -> Schedule:
+        """Give the schedule, perhaps as it was FRESH_SECONDS ago; of windows that can be read."""
+        known = await self._windows.readable()
+        if known is not self._known:
+            self._schedule = Schedule((one.streams, one.begin, one.end) for one in known.values())
+            self._known = known
+        return self._schedule
