@@ -272,10 +272,12 @@ async def test_records_of_many_streams_are_marked_together_and_alone(service: Se
 
 
 async def test_they_are_not_to_review_and_not_counted_as_flagged(service: Service) -> None:
-    await service.observe(blobs(100), "web-1")
+    flagged = (await service.observe(blobs(100), "web-1"))["is_anomaly"].count(True)
     await put(service, **{"from": NOW})
     counted = await metrics_of(service)
     await service.observe(ODD * 5, "web-1")
+    (summary,) = (await service.accepted("GET", "/streams?details=true"))["streams"]
+    assert summary["flagged_lately"] == flagged
     queue = (await service.accepted("GET", "/streams/web-1/review"))["samples"]
     assert max(sample["seq"] for sample in queue) <= 100
     grown = {name: value - counted.get(name, 0.0) for name, value in (await metrics_of(service)).items()}
