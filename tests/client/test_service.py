@@ -161,7 +161,9 @@ async def test_both_clients_get_the_same_answers() -> None:
     assert told["ingest"].taken == 12
     assert told["get"] == (404, "unknown_stream", [])
     assert told["import_"][:2] == (422, "invalid_snapshot")
-    one_by_one, of_time, held_out = [answer for (name, *_), answer in zip(SCENARIO, found, strict=True) if name == "feedback"]
+    one_by_one, of_time, held_out = [
+        answer for (name, *_), answer in zip(SCENARIO, found, strict=True) if name == "feedback"
+    ]
     assert one_by_one.outcome == ["applied", "applied"]
     assert (of_time.seq, of_time.found) == ([2, 3, 4, 5, 6], [5])
     assert of_time.outcome == ["applied", "revised", "applied", "applied", "applied"]
