@@ -9,7 +9,7 @@ export interface Frame {
 
 const SHOWN = 0.98;
 /** A frame is cut when all values would make it so many times as high as what it must show. */
-const TOLERATED = 4;
+const TOLERATED = 6;
 const MARGIN = 0.08;
 /** Kinds above 0 that vary over decades; they get a logarithmic frame from this ratio on. */
 const LOG_KINDS = new Set(["lognormal", "gamma"]);
