@@ -17,6 +17,7 @@ from tests.integration.process import ServiceProcess
 PNG = b"\x89PNG"
 DAY = 86_400
 QUARTER = 900
+MINUTE = 60
 
 
 @pytest.fixture
@@ -28,7 +29,8 @@ def pictures(tmp_path: Path) -> Path:
 def test_the_page_of_a_reviewed_stream_is_pictured(
     service: ServiceProcess, client: Client, visit: Visit, pictures: Path
 ) -> None:
-    client.observe("plant-7", clusters(1500))
+    times = time.time() - MINUTE * np.arange(1500)[::-1]
+    client.observe("plant-7", clusters(1500), timestamps=times.tolist())
     page = visit(address(service.url, "plant-7"), viewport={"width": 1360, "height": 1160})
     shown = StreamPage(page)
     shown.settle()
