@@ -44,7 +44,7 @@ def evaluate(
     if not plan.keeps_rows:
         return Evaluation(file, table, plan, result, None, [], [])
     contest = None
-    if table.columns.label:
+    if table.columns.label and result.outcome.score:
         contest = compare_rivals(result.outcome, result.stream.config, decided, with_rivals=with_rivals)
     signals = signals_of(client, result.report, result.outcome)
     return Evaluation(file, table, plan, result, contest, signals, _worst_incidents(client, result))

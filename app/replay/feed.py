@@ -52,21 +52,23 @@ class Outcome:
     sent: list[tuple[int, list[int]]] = field(default_factory=list)
     """After how many samples which labels were sent, by the places of their samples from 0 on."""
     stopped: bool = False
-    rows: list[Row] = field(default_factory=list)
+    batches: list[Floats] = field(default_factory=list)
+    """The values (k, m) of the samples, NaN = missing, if they are kept."""
+    stamps: list[float | None] = field(default_factory=list)
 
     @property
     def values(self) -> Floats:
         """The values (n, m) of the samples that were kept, NaN = missing."""
-        return np.array([row.values for row in self.rows], dtype=np.float64)
+        return np.concatenate(self.batches) if self.batches else np.empty((0, 0))
 
     @property
     def times(self) -> Floats | None:
         """The times (n,) of the samples that were kept, in epoch seconds; None if the file has no times."""
-        if not self.rows or self.rows[0].timestamp is None:
+        if not self.stamps or self.stamps[0] is None:
             return None
-        return np.array([row.timestamp for row in self.rows], dtype=np.float64)
+        return np.array(self.stamps, dtype=np.float64)
 
-    def add(self, observed: Observed, labels: Sequence[bool | None]) -> None:
+    def add(self, observed: Observed, rows: Sequence[Row], *, keeps_rows: bool) -> None:
         """Append the answers to one batch."""
         assert observed.seq is not None
         assert observed.incident is not None
@@ -78,7 +80,10 @@ class Outcome:
         self.severity += observed.severity
         self.incident += observed.incident
         self.incident_events.update(filter(None, observed.event))
-        self.label += labels
+        self.label += [row.label for row in rows]
+        if keeps_rows:
+            self.batches.append(np.array([row.values for row in rows], dtype=np.float64))
+            self.stamps += [row.timestamp for row in rows]
 
 
 class Feed:
@@ -150,10 +155,8 @@ class Feed:
         for (_, revealed), seq in zip(self._batch, observed.seq or [], strict=True):
             if revealed:
                 revealed.seq = seq
-        if self._plan.keeps_rows:
-            self.outcome.rows += rows
         self._batch.clear()
-        self.outcome.add(observed, [row.label for row in rows])
+        self.outcome.add(observed, rows, keeps_rows=self._plan.keeps_rows)
         self._posted(len(rows))
         self._send_labels(self._queue.due(position))
 

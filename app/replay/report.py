@@ -10,6 +10,7 @@ import numpy as np
 from app.counts import counted
 from app.replay.feed import Outcome, Plan
 from app.replay.ranking import average_precision, best_fixed_threshold, ranking_auc
+from app.severity import meaning
 from itan_client import Stream
 
 
@@ -19,7 +20,8 @@ class Report:
 
     context names the features that are context, timestamps the column of the times that were sent. notes say what was
     guessed about the file. Labels came label_delay samples late, or up to label_every - 1 later.
-    longest_incident is in samples, from the one that opened it to the one that ended it.
+    most_severe is the seq of the sample of the highest severity. longest_incident is in samples, from the one that
+    opened it to the one that ended it.
     """
 
     stream: str
@@ -47,6 +49,8 @@ class Report:
     incidents: int
     longest_incident: int
     accepted_incidents: int
+    most_severe: int | None
+    highest_severity: float | None
     cost_false_negative: float
     cost_false_positive: float
     cost: float
@@ -75,6 +79,8 @@ def make_report(
     flag = np.array([outcome.flag[i] for i in judged], dtype=np.bool_)
     false_alarms, misses = int((flag & ~anomalous).sum()), int((anomalous & ~flag).sum())
     best = best_fixed_threshold(score, anomalous, cost_miss, cost_false_alarm)
+    scored = [place for place, severity in enumerate(outcome.severity) if severity is not None]
+    worst = max(scored, key=lambda place: outcome.severity[place] or 0.0, default=0)
     return Report(
         stream=stream.stream,
         features=None if config["features"] is None else [feature["name"] for feature in config["features"]],
@@ -100,6 +106,8 @@ def make_report(
         misses=misses,
         incidents=outcome.incident_events["opened"],
         longest_incident=max(Counter(filter(None, outcome.incident)).values(), default=0),
+        most_severe=outcome.seq[worst] if scored else None,
+        highest_severity=outcome.severity[worst] if scored else None,
         accepted_incidents=outcome.incident_events["accepted"],
         cost_false_negative=cost_miss,
         cost_false_positive=cost_false_alarm,
@@ -130,6 +138,9 @@ def format_report(report: Report) -> str:
         "flags": f"{report.flags}: {right}, {wrong}",
         "misses": f"{report.misses}",
         "incidents": _incidents(report),
+        "most severe": "-"
+        if report.most_severe is None
+        else f"seq {report.most_severe}. {meaning(report.highest_severity)}",
         "cost": f"{report.cost:g} (miss {report.cost_false_negative:g}, false alarm {report.cost_false_positive:g})",
         "best fixed threshold": f"{_number(report.best_fixed_threshold)}, would have cost {report.best_fixed_cost:g}",
         "threshold at the end": _number(report.threshold),

@@ -131,5 +131,8 @@ def _feed(feed: Feed, table: Table, first_row: int) -> None:
         feed.run(itertools.islice(table, first_row, None))
     except KeyboardInterrupt:
         feed.outcome.stopped = True
+    except BadTable as error:
+        # of a pipe: a file was looked through before
+        raise BadTable(f"{error} (after {counted(len(feed.outcome.score), 'sample')})") from None
     except (ApiError, ServiceUnreachable) as error:
         raise Broken(len(feed.outcome.score), error) from error

@@ -35,10 +35,10 @@ class Signal:
 
 def signals_of(client: Client, report: Report, outcome: Outcome) -> list[Signal]:
     """Give the first features that are no context, if the stream has any context and is ready."""
-    if not outcome.rows or not (report.context or report.calendar):
+    if not outcome.batches or not (report.context or report.calendar):
         return []
     times = outcome.times if report.timestamps else None
-    names = report.features or [str(place) for place in range(len(outcome.rows[0].values))]
+    names = report.features or [str(place) for place in range(outcome.values.shape[1])]
     shown = [name for name in names if name not in report.context][:MOST_SIGNALS]
     try:
         return [_signal(client, report, outcome, times, name, names.index(name)) for name in shown]

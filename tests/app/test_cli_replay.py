@@ -142,6 +142,7 @@ def test_ids_go_along_and_make_a_repeat_harmless(service: str, table: Path) -> N
 
 def test_people_get_lines(service: str, table: Path) -> None:
     lines = dict(line.split(maxsplit=1) for line in replay(*options(table, "lines", service)).stdout.splitlines())
+    assert re.match(r"severe +seq \d+. Severity", lines["most"])
     assert {"ranking", "average", "incidents", "flags", "misses", "cost", "best", "threshold"} <= set(lines)
 
 
@@ -278,7 +279,7 @@ def test_a_report_without_labels_says_what_is_missing(service: str, seasonal: Pa
     [
         (["--drop", "row,host", "--url", "http://127.0.0.1:9"], 1, "no answer from http://127.0.0.1:9"),
         (["--label-column", "truth"], 2, "t.csv: no column truth; there are row, a, b, host, y"),
-        ([], 2, "row (by its name no measurement); host (240 cells are no number, first in line 2: 'h0'"),
+        ([], 2, "row (called like a time or an index); host (240 cells are no number, first in line 2: 'h0'"),
         (["--label-column", "y", "--label-values", "1"], 2, "--label-values '1' is not two values"),
         (["--timezone", "Mars/Base"], 2, "--timezone 'Mars/Base' is not known"),
         (["--encoding", "klingon"], 2, "--encoding 'klingon' is not known"),
@@ -298,6 +299,12 @@ def test_what_goes_wrong_is_one_line(service: str, table: Path, words: list[str]
     assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
+
+
+def test_a_cell_far_down_a_pipe_says_how_much_was_sent(service: str) -> None:
+    text = "x\n" + "".join(f"{t * t % 17}\n" for t in range(1150)) + "oops\n"
+    done = replay("-", "-s", "pipe", "--url", service, code=2, stdin=text)
+    assert "stdin: line 1152, column x: 'oops' is not a finite number (after 1100 samples)" in done.stderr
 
 
 def test_a_missing_file_is_one_line() -> None:

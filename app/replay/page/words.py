@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from app.counts import counted
 from app.replay.report import Report
 from app.replay.rivals.comparison import HINDSIGHT, OURS, Contest
 from app.replay.rivals.judging import Standing
@@ -19,14 +20,15 @@ SEVERITY: Final = (
 
 def in_short(report: Report, contest: Contest | None) -> list[str]:
     """Say what came out."""
-    said = [f"{report.samples:,} samples, {report.flags:,} of them flagged in {report.incidents:,} incidents."]
+    sent, incidents = counted(report.samples, "sample"), counted(report.incidents, "incident")
+    said = [f"{sent}, {report.flags} of them flagged in {incidents}."]
     if contest is None:
         return [*said, "There are no labels of both kinds, so nothing can be said about how right that was."]
     rows = {standing.name: standing for standing in contest.standings}
     ours, bound = rows[OURS], rows[HINDSIGHT]
     said.append(
-        f"It found {ours.events_found} of {_count(ours.events, 'event')}, with"
-        f" {_count(ours.false_alarms, 'false alarm')}{_daily(ours)}."
+        f"It found {ours.events_found} of {counted(ours.events, 'event')}, with"
+        f" {counted(ours.false_alarms, 'false alarm')}{_daily(ours)}."
     )
     said.append(
         f"The decisions cost {ours.cost:g}. The best fixed threshold, known in hindsight, would have cost"
@@ -54,7 +56,7 @@ def not_said(report: Report, contest: Contest | None) -> list[str]:
         "This is one file in one order. Another month may look different.",
     ]
     if contest.standings[0].events < FEW_EVENTS:
-        said.append(f"There are only {_count(contest.standings[0].events, 'event')}: one more or less changes much.")
+        said.append(f"There are only {counted(contest.standings[0].events, 'event')}: one more or less changes much.")
     return said
 
 
@@ -66,7 +68,3 @@ def _delay(report: Report) -> str:
 
 def _daily(standing: Standing) -> str:
     return "" if standing.false_alarms_a_day is None else f" ({standing.false_alarms_a_day:.2g} a day)"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" + ("" if n == 1 else "s")

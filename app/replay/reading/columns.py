@@ -15,6 +15,7 @@ from app.streams.batches.undeclared import NO_MEASUREMENTS
 LABEL_NAMES: Final = frozenset(
     ("label", "labels", "class", "target", "truth", "ground_truth", "anomaly", "is_anomaly", "outlier", "is_outlier")
 )
+UNNAMED: Final = "Unnamed: "
 COUNTED_ROWS: Final = 10
 """So many rows must count up to be an index."""
 
@@ -85,8 +86,10 @@ def _doubt(tally: Tally) -> str:
         return "no value in any line"
     if tally.name.lower() in LABEL_NAMES:
         return "called like a label"
-    if tally.name.lower() in NO_MEASUREMENTS or tally.name.startswith("Unnamed: "):
-        return "by its name no measurement"
+    if tally.name.startswith(UNNAMED):
+        return "it has no name, as an index has none"
+    if tally.name.lower() in NO_MEASUREMENTS:
+        return "called like a time or an index"
     if tally.counts_up and tally.n_rows >= COUNTED_ROWS:
         return f"it counts the lines from {quoted(f'{tally.first:g}')} on"
     if tally.rises and (unit := unit_between(tally.low, tally.high)):

@@ -75,12 +75,15 @@ class Lines:
 
     def _cells(self, texts: Iterable[str]) -> Iterator[Line]:
         reader = csv.reader(texts, delimiter=self.separator, strict=True)
+        last = 0
         try:
             for cells in reader:
+                last = reader.line_num
                 if cells:
-                    yield reader.line_num, cells
+                    yield last, cells
         except csv.Error as error:
-            raise BadTable(f"line {reader.line_num} cannot be read as CSV: {error}; are its quotes closed?") from None
+            # an open quote takes in all lines after it
+            raise BadTable(f"line {last + 1} cannot be read as CSV: {error}; are its quotes closed?") from None
 
 
 def separator_of(text: str | None) -> str | None:

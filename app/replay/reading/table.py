@@ -158,7 +158,7 @@ class Table:
 
     def _refuse_ragged(self, line: int, cells: Sequence[str]) -> None:
         if len(cells) != len(self._places):
-            said = f"line {line} has {len(cells)} cells, the header {len(self._places)}"
+            said = f"line {line} has {counted(len(cells), 'cell')}, the header {len(self._places)}"
             advice = f"the separator is the {self._lines.separator_name}, --separator names another"
             raise BadTable(f"{said}: complete it, or quote the cells that hold a separator ({advice})")
 

@@ -99,8 +99,8 @@ def test_the_advice_can_be_copied_whatever_the_names() -> None:
 @pytest.mark.parametrize(
     ("name", "values", "doubt"),
     [
-        ("", ["5", "2", "8"], "Unnamed: 0 (by its name no measurement)"),
-        ("timestamp", ["5", "2", "8"], "timestamp (by its name no measurement)"),
+        ("", ["5", "2", "8"], "Unnamed: 0 (it has no name, as an index has none)"),
+        ("timestamp", ["5", "2", "8"], "timestamp (called like a time or an index)"),
         ("class", ["5", "2", "8"], "class (called like a label)"),
         ("seen", ["1700000000", "1700000000", "1700000300"], "seen (it looks like times in s)"),
         ("seen", ["1700000000000", "1700000000500", "1700000000700"], "seen (it looks like times in ms)"),
@@ -130,7 +130,7 @@ def test_a_cell_far_down_is_found_before_anything_is_used() -> None:
         ("x\n", {}, "no line after the header"),
         ("x,x\n1,2\n", {}, "twice: x; rename"),
         ("x,z\n1,2\n", {"label": "y"}, "no column y; there are x, z"),
-        ("x,z\n1\n", {}, "line 2 has 1 cells, the header 2: complete it"),
+        ("x,z\n1\n", {}, "line 2 has 1 cell, the header 2: complete it"),
         ("1,2\n3,4\n", {}, "the first line must name the columns, but it holds '1'; .* --header"),
         ("web,0.5\napp,4\n", {}, "but it holds '0.5'"),
         ("2026-01-01,5\n", {}, "but it holds '2026-01-01'"),
@@ -138,7 +138,7 @@ def test_a_cell_far_down_is_found_before_anything_is_used() -> None:
         ("x,y\n1,1\n", {"label": "y", "drop": ("x",)}, "no column is left as a feature"),
         ("x,y\n1,1\n", {"label": "y", "features": ("x", "y")}, "the column y has two roles"),
         ("x,t\n1,\n", {"timestamp": "t"}, "line 2, column t: the timestamp '': every line needs a time"),
-        ('x,z\n1,"2\n3,4\n', {}, "cannot be read as CSV: .*quotes"),
+        ('x,z\n1,1\n1,"2\n3,4\n5,6\n', {}, "line 3 cannot be read as CSV: .*quotes"),
         ("x;z\n1,5;2\n", {}, "x .1 cell is no number, first in line 2: '1,5' has a decimal comma: write 1.5"),
     ],
 )

@@ -8,7 +8,6 @@ import pytest
 
 from app.replay.feed import Outcome
 from app.replay.ranking import best_fixed_threshold
-from app.replay.reading.table import Row
 from app.replay.rivals import comparison, judging, windows
 from app.replay.rivals.comparison import compare_rivals
 from app.replay.rivals.judging import judge
@@ -35,7 +34,7 @@ def stream(seed: int = 3, n: int = N) -> tuple[Floats, Bools]:
 def outcome_of(X: Floats, anomalous: Bools, label: list[bool | None] | None = None) -> Outcome:
     """Play the samples through a detector as a replay would."""
     label = list(map(bool, anomalous)) if label is None else label
-    outcome = Outcome(rows=[Row(row, said) for row, said in zip(X.tolist(), label, strict=True)], label=label)
+    outcome = Outcome(batches=[X], label=label)
     detector, records, waiting = Detector(DetectorConfig(X.shape[1])), [], 0
     for end in range(EVERY, len(X) + 1, EVERY):
         seen = detector.observe(X[end - EVERY : end])
