@@ -68,10 +68,14 @@ def test_without_the_scope_to_label_the_queue_only_shows(guarded: ServiceProcess
     expect(shown.review).to_contain_text("can look, but not label")
     for name in ("Anomaly", "Normal", "Undo"):
         expect(shown.button(name)).to_be_disabled()
+    expect(page.get_by_role("button", name="Select")).to_have_count(0)
+    shown.chart.focus()
+    shown.keyboard.press("Shift+ArrowLeft")
     shown.keyboard.press("a")
     shown.keyboard.press("j")
     expect(shown.sample.get_by_role("heading")).not_to_have_text("Sample")
     expect(shown.sample.get_by_role("button", name="Anomaly")).to_have_count(0)
+    expect(page.get_by_role("region", name="Label a stretch")).to_have_count(0)
     assert owner.get("s").costs.labels == 0
 
 

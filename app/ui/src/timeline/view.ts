@@ -11,6 +11,8 @@ import { type Span, around, liveSpan, oldest, panned, zoomed } from "./span";
 
 const SETTLE_MS = 150;
 const POINTS = 2000;
+/** So many samples tell whether the times of a stream tell its samples apart. */
+const ENOUGH = 20;
 
 export interface View {
   span: Span;
@@ -41,7 +43,7 @@ export function useView(stream: string, state: StreamState, mayLabel: boolean): 
   const span = kept ?? live;
   const settled = useSettled(kept);
   const { rows, problem } = useRows(stream, state, kept, settled);
-  const isClock = useFirst(() => tellsApart(state.tail), state.tail.length > 0) ?? false;
+  const isClock = useFirst(tellsApart(state.tail), state.tail.length >= ENOUGH);
   const axis = useMemo(() => axisOf(rows, chosen ?? isClock), [rows, chosen ?? isClock]);
   const brush = useBrush(axis, span, mayLabel);
   return {
@@ -107,9 +109,9 @@ export function useSettled<T>(value: T): T {
   return settled;
 }
 
-/** What a function gave when it could tell for the first time. */
-function useFirst<T>(tell: () => T, canTell: boolean): T | null {
-  const first = useRef<{ told: T } | null>(null);
-  if (canTell) first.current ??= { told: tell() };
-  return first.current?.told ?? null;
+/** A value as it is, until it is sure; and from then on as it was when it was sure for the first time. */
+function useFirst<T>(value: T, isSure: boolean): T {
+  const first = useRef<{ value: T } | null>(null);
+  if (isSure) first.current ??= { value };
+  return (first.current ?? { value }).value;
 }
