@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from app.notices.notice import Kind, MainFeature, Told, rfc3339
+from app.notices.notice import Kind, Told
 from app.notices.rule import Rule
 from app.storage import IncidentChange
 from app.streams.log.incident_ids import id_of
@@ -38,14 +38,14 @@ def is_slept_through(rule: Rule, incident: Incident) -> bool:
 def told_incident(stream: str, incident: Incident, page: str) -> Told:
     """Give an incident as a notice tells it; page is where people reach the live page."""
     return Told(
+        id=id_of(stream, incident.seq, incident.opened),
         stream=stream,
-        incident=id_of(stream, incident.seq, incident.opened),
-        seq=incident.seq,
+        incident=incident.seq,
         state=incident.state,
-        began_at=rfc3339(incident.begin),
-        peak_at=rfc3339(incident.peak_time),
-        ended_at=None if incident.ended_at is None else rfc3339(incident.ended_at),
-        severity=incident.peak_severity,
-        features=[MainFeature(one.name, one.value, one.expected, one.contribution) for one in incident.features],
+        begin=incident.begin,
+        peak_time=incident.peak_time,
+        peak_severity=incident.peak_severity,
+        ended_at=incident.ended_at,
+        features=incident.features,
         url=page_of(stream, incident.seq, page) if page else None,
     )

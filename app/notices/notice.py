@@ -1,6 +1,7 @@
 """What a notice says of an incident."""
 
 import hashlib
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -8,33 +9,25 @@ import msgspec
 from msgspec import Meta
 
 from app.streams.log.incident_ids import id_of
+from app.streams.log.incidents import MainFeature
 
 Kind = Literal["incident.opened", "incident.closed", "test"]
 # the years that RFC 3339 has
 EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0
 
 
-class MainFeature(msgspec.Struct, frozen=True):
-    """A feature that makes an incident: what was seen at its peak, what was expected, and the nats that it adds."""
-
-    name: str
-    seen: float | None
-    expected: float | None
-    nats: float | None
-
-
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """An incident as a notice tells it; times are RFC 3339."""
+    """An incident as a notice tells it, in the words of /incidents; times are epoch seconds."""
 
+    id: Annotated[str, Meta(description="as /incidents gives it")]
     stream: str
-    incident: Annotated[str, Meta(description="its id, as /incidents gives it")]
-    seq: Annotated[int, Meta(description="of the sample that opened it")]
+    incident: Annotated[int, Meta(description="seq of the sample that opened it")]
     state: str
-    began_at: str
-    peak_at: str | None = None
-    ended_at: str | None = None
-    severity: Annotated[float | None, Meta(description="at its peak")] = None
-    features: list[MainFeature] = []
+    begin: float
+    peak_time: float | None = None
+    peak_severity: float | None = None
+    ended_at: float | None = None
+    features: Sequence[MainFeature] = ()
     url: str | None = None
 
 
@@ -60,15 +53,16 @@ def notice_id(rule: str, kind: Kind, incident: str) -> str:
 
 def notice_of(rule: str, kind: Kind, incident: Told) -> Notice:
     """Make the notice of a rule about an incident."""
-    happened = incident.began_at if kind == "incident.opened" else incident.ended_at or incident.began_at
-    return Notice(id=notice_id(rule, kind, incident.incident), type=kind, timestamp=happened, data=incident)
+    ended_at = None if kind == "incident.opened" else incident.ended_at
+    happened = incident.begin if ended_at is None else ended_at
+    return Notice(id=notice_id(rule, kind, incident.id), type=kind, timestamp=rfc3339(happened), data=incident)
 
 
 def trial_notice(rule: str, streams: str, now: float) -> Notice:
     """Make a notice that says that it is none."""
     stream = streams.rstrip("*") or "test"
-    incident, at = id_of(stream, 1, max(round(now * 1000), 0)), rfc3339(now)
-    about = Told(stream=stream, incident=incident, seq=1, state="test", began_at=at, ended_at=at, severity=0)
+    incident = id_of(stream, 1, max(round(now * 1000), 0))
+    about = Told(id=incident, stream=stream, incident=1, state="test", begin=now, ended_at=now, peak_severity=0.0)
     return notice_of(rule, "test", about)
 
 
@@ -88,8 +82,8 @@ def summary(notice: Notice) -> str:
     if notice.type == "test":
         return f"A test of the notices of {about.stream}"
     verb = "opened" if notice.is_open else f"ended ({about.state})"
-    how_rare = "" if about.severity is None else f", severity {about.severity:.1f}"
-    return f"Incident {about.seq} of {about.stream} {verb}{how_rare}"
+    how_rare = "" if about.peak_severity is None else f", severity {about.peak_severity:.1f}"
+    return f"Incident {about.incident} of {about.stream} {verb}{how_rare}"
 
 
 def described(feature: MainFeature) -> str:
@@ -98,5 +92,5 @@ def described(feature: MainFeature) -> str:
     >>> described(MainFeature("cpu", 97.25, 12.0, 8.0))
     'cpu 97.25, expected 12'
     """
-    seen = "missing" if feature.seen is None else f"{feature.seen:.6g}"
-    return f"{feature.name} {seen}" + ("" if feature.expected is None else f", expected {feature.expected:.6g}")
+    seen = "missing" if feature.value is None else f"{feature.value:.6g}"
+    return f"{feature.name} {seen}, expected {feature.expected:.6g}"

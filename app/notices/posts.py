@@ -5,7 +5,6 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -73,7 +72,7 @@ def alert(rule: Rule, notice: Notice, now: float) -> dict[str, Any]:
     made = {
         "labels": {"alertname": "ItanIncident", "stream": about.stream, "source": rule.source, "severity": rule.label},
         "annotations": annotations(notice),
-        "startsAt": about.began_at,
+        "startsAt": rfc3339(about.begin),
         "endsAt": rfc3339(now + ALERT_SECONDS if notice.is_open else end_of_alert(notice, now)),
     }
     return made | ({"generatorURL": about.url} if about.url else {})
@@ -81,8 +80,8 @@ def alert(rule: Rule, notice: Notice, now: float) -> dict[str, Any]:
 
 def end_of_alert(notice: Notice, now: float) -> float:
     """Give the end of an incident as an Alertmanager takes it: not before its beginning, not after this moment."""
-    begin, end = (datetime.fromisoformat(text).timestamp() for text in (notice.data.began_at, notice.timestamp))
-    return max(begin, min(end, now))
+    end = notice.data.begin if notice.data.ended_at is None else notice.data.ended_at
+    return max(notice.data.begin, min(end, now))
 
 
 def annotations(notice: Notice) -> dict[str, str]:
@@ -92,9 +91,9 @@ def annotations(notice: Notice) -> dict[str, str]:
         "summary": summary(notice),
         "description": "; ".join(map(described, about.features)),
         "features": ", ".join(feature.name for feature in about.features),
-        "incident": about.incident,
-        "peak": about.peak_at or "",
-        "severity": "" if about.severity is None else f"{about.severity:.2f}",
+        "incident": about.id,
+        "peak": "" if about.peak_time is None else rfc3339(about.peak_time),
+        "severity": "" if about.peak_severity is None else f"{about.peak_severity:.2f}",
         "url": about.url or "",
     }
     return {name: text for name, text in texts.items() if text}

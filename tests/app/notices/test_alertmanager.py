@@ -42,7 +42,7 @@ async def test_a_real_alertmanager_is_told_of_incidents(alertmanager, office, st
     assert active(alertmanager) == [("web-1", "warning"), ("web-2", "critical"), ("web-2", "warning")]
     (found,) = httpx2.get(f"{alertmanager}/api/v2/alerts?filter=stream=web-1").json()
     assert found["labels"] == {"alertname": "ItanIncident", "stream": "web-1", "source": "test", "severity": "warning"}
-    assert found["annotations"]["url"] == "https://itan.example.org/#/streams/web-1"
+    assert found["annotations"]["url"] == "https://itan.example.org/#/streams/web-1?incident=1"
     assert found["receivers"] == [{"name": "streams"}]
     first_end = found["endsAt"]
 

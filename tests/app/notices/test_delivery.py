@@ -89,7 +89,7 @@ async def test_after_a_crash_at_any_point_none_is_lost_and_doubles_have_the_same
     first, ids = {}, {}
     for one in receiver.received:
         data = one.json["data"]
-        what = (data["stream"], data["seq"], one.json["type"].removeprefix("incident."))
+        what = (data["stream"], data["incident"], one.json["type"].removeprefix("incident."))
         ids.setdefault(what, set()).add(one.id)
         first.setdefault(what, len(first))
     assert set(first) == set(expected)

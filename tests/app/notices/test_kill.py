@@ -71,7 +71,7 @@ def expected_of(answers: OBSERVED) -> list[What]:
 
 def what(one: Received) -> What:
     about = one.json
-    return about["data"]["stream"], about["data"]["seq"], about["type"]
+    return about["data"]["stream"], about["data"]["incident"], about["type"]
 
 
 async def through_kills(
@@ -135,6 +135,6 @@ async def test_samples_become_notices_with_features_and_severity():
             await receiver.wait_for(len(receiver.received) + 1)
     (hook,) = found(begun)
     assert hook["type"] == "incident.opened"
-    assert hook["data"]["severity"] > 2
+    assert hook["data"]["peak_severity"] > 2
     assert hook["data"]["features"]
-    assert all(feature["seen"] > 5 > feature["expected"] for feature in hook["data"]["features"])
+    assert all(feature["value"] > 5 > feature["expected"] for feature in hook["data"]["features"])

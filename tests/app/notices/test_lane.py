@@ -14,14 +14,16 @@ from app.notices.posts import ALERT_SECONDS
 from app.notices.rule import QuietHours
 from app.notices.sender import NotDelivered
 from app.storage import StoreUnavailable
-from app.streams.views.incidents import read_id
+from app.streams.log.incident_ids import read_id
 from tests.app.harness import until
 from tests.app.notices.conftest import Office, Streams
 from tests.app.notices.receiver import receiving
 
 
 def told(receiver):
-    return [(one.json["data"]["stream"], one.json["data"]["seq"], one.json["type"][9:]) for one in receiver.received]
+    return [
+        (one.json["data"]["stream"], one.json["data"]["incident"], one.json["type"][9:]) for one in receiver.received
+    ]
 
 
 async def is_done(store, rule="on-call"):
@@ -41,8 +43,8 @@ async def test_an_incident_is_told_when_it_opens_and_when_it_ends(office, stream
     assert told(receiver) == [("web-1", 31, "opened"), ("web-1", 31, "closed")]
     assert len(set(receiver.ids)) == 2
     said = receiver.received[1].json["data"]
-    assert (said["state"], said["severity"]) == ("closed", 5.0)
-    assert said["url"] == "https://itan.example.org/#/streams/web-1"
+    assert (said["state"], said["peak_severity"]) == ("closed", 5.0)
+    assert said["url"] == "https://itan.example.org/#/streams/web-1?incident=31"
     assert await is_done(store)
     assert office.metric('itan_notices_total{outcome="sent"}') == 2
 
@@ -142,7 +144,7 @@ async def test_a_receiver_that_is_down_for_an_hour_gets_all_in_order(office, str
         assert clock.now() - began > 3600
     failed, delivered = receiver.ids[:90], receiver.ids[90:]
     assert set(failed) == {delivered[0]}
-    order = [(one.json["data"]["seq"], one.json["type"]) for one in receiver.received[90:]]
+    order = [(one.json["data"]["incident"], one.json["type"]) for one in receiver.received[90:]]
     assert order == [(seq, f"incident.{kind}") for seq in range(1, 40, 2) for kind in ("opened", "closed")]
     assert len(set(delivered)) == 40
     assert office.metric("itan_notice_failures_total") == 90
@@ -401,9 +403,9 @@ async def test_an_incident_of_a_stream_made_again_is_another_whatever_its_sample
             clock.ahead += 1
     data = [one.json["data"] for one in receiver.received]
     assert told(receiver) == 2 * [("s", 1, "opened"), ("s", 1, "closed"), ("s", 5, "opened")]
-    assert [one["began_at"] for one in data[:3]] == [one["began_at"] for one in data[3:]]
+    assert [one["begin"] for one in data[:3]] == [one["begin"] for one in data[3:]]
     assert len(set(receiver.ids)) == 6
-    assert read_id(data[0]["incident"]) != read_id(data[3]["incident"])
+    assert read_id(data[0]["id"]) != read_id(data[3]["id"])
 
 
 async def test_an_open_incident_whose_stream_is_gone_is_forgotten(office, streams, store, clock):
