@@ -170,12 +170,12 @@ def test_a_service_without_streams_says_how_to_begin_and_one_of_many_lists_them_
         page = visit(service.url)
         expect(page.get_by_text("No stream yet")).to_be_visible()
         expect(page.locator("pre")).to_contain_text(f"{service.url}/observe?stream=")
-        for number in range(30):
+        for number in range(55):
             client.create(f"many.{number:02}", {"n_features": 1})
         names, pages = page.locator(".entry .name"), page.get_by_role("navigation", name="Pages")
-        expect(names).to_have_text([f"many.{number:02}" for number in range(25)])
+        expect(names).to_have_text([f"many.{number:02}" for number in range(50)])
         pages.get_by_role("button", name="Next").click()
-        expect(names).to_have_text([f"many.{number:02}" for number in range(25, 30)])
+        expect(names).to_have_text([f"many.{number:02}" for number in range(50, 55)])
         expect(pages.get_by_role("button", name="Next")).to_be_disabled()
         pages.get_by_role("button", name="Previous").click()
         expect(names.first).to_have_text("many.00")

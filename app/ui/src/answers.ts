@@ -13,22 +13,55 @@ export interface Session {
   grants: Grant[] | null;
 }
 
-/** A stream in short; all but its name is null where the store's copy is damaged. */
+/** A stream in short; what is not known is null, as of one that is damaged. */
 export interface StreamSummary {
   stream: string;
   readable: boolean;
   n_seen: number | null;
   ready: boolean | null;
   samples_needed: number | null;
-  n_flagged: number | null;
+  incident: number | null;
+  incident_begin: number | null;
+  incident_severity: number | null;
+  to_review: number | null;
   labels: number | null;
-  n_nodes: number | null;
-  newest_time: number | null;
+  silent_seconds: number | null;
+  flagged_lately: number | null;
+  /** The last 24 hours, the present one last. */
+  flags_by_hour: number[] | null;
 }
 
 export interface StreamPage {
   streams: StreamSummary[];
   next: string | null;
+}
+
+interface StreamCounts {
+  streams: number;
+  unknown: number;
+  unreadable: number;
+  warming_up: number;
+  silent: number;
+  open_incidents: number;
+  flagged_lately: number;
+  to_review: number;
+}
+
+/** Streams whose names begin alike. */
+export interface StreamGroup extends StreamCounts {
+  prefix: string;
+}
+
+/** All streams in sum, and those to look at first. */
+export interface Totals extends StreamCounts {
+  samples: number;
+  labels: number;
+  begin: number[];
+  flags_by_hour: number[];
+  groups: StreamGroup[];
+  more_groups: number;
+  incidents: StreamSummary[];
+  review: StreamSummary[];
 }
 
 export interface Costs {

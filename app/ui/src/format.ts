@@ -37,6 +37,13 @@ export function shortened(name: string, most = 40): string {
   return name.length <= most ? name : `${name.slice(0, most / 2 - 1)}…${name.slice(1 - most / 2 + 1)}`;
 }
 
+/** How long something takes, in its greatest unit. */
+export function duration(seconds: number): string {
+  const units: [number, string][] = [[86400, "d"], [3600, "h"], [60, "min"]];
+  const [size, unit] = units.find(([size]) => seconds >= size) ?? [1, "s"];
+  return `${count(Math.floor(Math.max(seconds, 0) / size))} ${unit}`;
+}
+
 export function moment(seconds: number | null): string {
   if (seconds === null) return "";
   return new Date(seconds * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });

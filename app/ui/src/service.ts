@@ -36,6 +36,11 @@ export function streamPath(stream: string, rest = ""): string {
   return `streams/${encodeURIComponent(stream)}${rest}`;
 }
 
+/** The page of a stream; with an incident, at the sample that opened it. */
+export function streamAddress(stream: string, incident: number | null = null): string {
+  return `#/streams/${encodeURIComponent(stream)}${incident === null ? "" : `?incident=${incident}`}`;
+}
+
 export function get<T>(path: string, query: Query = {}): Promise<T> {
   return ask<T>("GET", address(path, query));
 }

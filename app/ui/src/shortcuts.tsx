@@ -9,6 +9,7 @@ const MEANINGS: [string, string][] = [
   ["u", "undo the last label"],
   ["j", "go to the next one"],
   ["k", "go to the previous one"],
+  ["/", "search the list of streams"],
   ["?", "show or hide these"],
 ];
 

@@ -1,80 +1,78 @@
-// The list of streams, a page at a time.
-import { useEffect, useState } from "preact/hooks";
-import type { StreamPage, StreamSummary } from "./answers";
+// The list of streams: an overview of all, and a page of them in an order.
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { StreamPage, Totals } from "./answers";
 import { ErrorNote } from "./card";
-import { count, moment, percent } from "./format";
+import { ORDERS, type Order, useChoice } from "./fleet/choice";
+import { Groups } from "./fleet/groups";
+import { Overview } from "./fleet/overview";
+import { StreamTable } from "./fleet/table";
 import { useLoaded } from "./hooks";
 import { get } from "./service";
+import { useShortcuts } from "./shortcuts";
 
-const PAGE = 25;
+const PAGE = 50;
 const REFRESH_MS = 4000;
+const TYPING_MS = 250;
 
 export function StreamsView(): preact.JSX.Element {
+  const [choice, choose] = useChoice();
+  const { prefix, search, order } = choice;
   const [pages, setPages] = useState<string[]>([""]);
   const ticks = useTicks();
   const after = pages.at(-1) ?? "";
-  const { data, problem } = useLoaded(
-    () => get<StreamPage>("streams", { details: true, limit: PAGE, after: after || undefined }),
-    [after, ticks],
+  const list = useLoaded(
+    () => get<StreamPage>("streams", { details: true, limit: PAGE, after: after || undefined, order, prefix: prefix || undefined, search: search || undefined }),
+    [after, ticks, prefix, search, order],
   );
+  const overview = useLoaded(() => get<Totals>("overview", { prefix: prefix || undefined }), [ticks, prefix]);
+  useEffect(() => setPages([""]), [prefix, search, order]);
   useEffect(() => {
     document.title = "itan";
   }, []);
+  const { data } = list;
+  const isEmpty = overview.data?.streams === 0 && prefix === "" && data?.streams.length === 0 && search === "";
   return (
-    <main class="alone">
+    <main class="fleet">
       <h1>Streams</h1>
       <p class="caption">Each stream has its own detector, which scores every sample first and then learns it.</p>
-      <ErrorNote problem={problem} />
-      {data !== null && data.streams.length === 0 && <Empty />}
-      {data !== null && data.streams.length > 0 && (
-        <ul class="streams">{data.streams.map((stream) => <Entry key={stream.stream} {...stream} />)}</ul>
-      )}
-      {data !== null && (pages.length > 1 || data.next !== null) && (
-        <nav class="buttons" aria-label="Pages">
-          <button type="button" disabled={pages.length === 1} onClick={() => setPages(pages.slice(0, -1))}>Previous</button>
-          <span class="place">page {pages.length}</span>
-          <button type="button" disabled={data.next === null} onClick={() => data.next !== null && setPages([...pages, data.next])}>Next</button>
-        </nav>
+      <ErrorNote problem={list.problem ?? overview.problem} />
+      {isEmpty && <Empty />}
+      {!isEmpty && overview.data !== null && <Overview totals={overview.data} choice={choice} />}
+      {!isEmpty && data !== null && (
+        <section class="card list" aria-label="List of streams">
+          <div class="choice">
+            <Search text={search} onSearch={(text) => choose({ search: text })} />
+            <label>Sort by <select value={order} onChange={(event) => choose({ order: event.currentTarget.value as Order })}>
+              {Object.entries(ORDERS).map(([name, text]) => <option key={name} value={name}>{text}</option>)}
+            </select></label>
+          </div>
+          {overview.data !== null && <Groups choice={choice} groups={overview.data.groups} more={overview.data.more_groups} />}
+          {data.streams.length > 0 && <StreamTable streams={data.streams} choice={choice} onOrder={(order) => choose({ order })} />}
+          {data.streams.length === 0 && <p class="empty" role="status">No stream has such a name.</p>}
+          {(pages.length > 1 || data.next !== null) && (
+            <nav class="buttons" aria-label="Pages">
+              <button type="button" disabled={pages.length === 1} onClick={() => setPages(pages.slice(0, -1))}>Previous</button>
+              <span class="place">page {pages.length}</span>
+              <button type="button" disabled={data.next === null} onClick={() => data.next !== null && setPages([...pages, data.next])}>Next</button>
+            </nav>
+          )}
+        </section>
       )}
     </main>
   );
 }
 
-function Entry(stream: StreamSummary): preact.JSX.Element {
-  return (
-    <li>
-      <a class="card entry" href={`#/streams/${encodeURIComponent(stream.stream)}`}>
-        <span class="name">{stream.stream}</span>
-        <State {...stream} />
-        <dl class="tiles">
-          <Figure name="samples" value={known(stream.n_seen)} />
-          <Figure name="flagged" value={stream.n_flagged === null ? "–" : percent(stream.n_flagged / Math.max(stream.n_seen ?? 0, 1))} />
-          <Figure name="labels" value={known(stream.labels)} />
-          <Figure name="nodes" value={known(stream.n_nodes)} />
-        </dl>
-        {stream.newest_time !== null && <span class="soft">newest {moment(stream.newest_time)}</span>}
-      </a>
-    </li>
-  );
-}
-
-function State({ readable, ready, n_seen, samples_needed }: StreamSummary): preact.JSX.Element {
-  if (!readable) return <span class="state broken">cannot be read</span>;
-  if (ready) return <span class="state ready">ready</span>;
-  const [seen, needed] = [n_seen ?? 0, samples_needed ?? 0];
-  return (
-    <span class="state warming">
-      warming up, {count(needed)} to go <progress value={seen} max={seen + needed} aria-label={`Warm-up, ${seen} samples of ${seen + needed}`} />
-    </span>
-  );
-}
-
-function known(value: number | null): string {
-  return value === null ? "–" : count(value);
-}
-
-function Figure({ name, value }: { name: string; value: string }): preact.JSX.Element {
-  return <div class="tile"><dt>{name}</dt><dd>{value}</dd></div>;
+/** A field that tells what was typed once the typing pauses; the key / leads to it. */
+function Search({ text, onSearch }: { text: string; onSearch: (text: string) => void }): preact.JSX.Element {
+  const field = useRef<HTMLInputElement>(null);
+  const timer = useRef<number | undefined>(undefined);
+  useShortcuts({ "/": () => field.current?.focus() });
+  const type = (typed: string): void => {
+    window.clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => onSearch(typed.replaceAll(/[^A-Za-z0-9._:-]/g, "").slice(0, 128)), TYPING_MS);
+  };
+  useEffect(() => () => window.clearTimeout(timer.current), []);
+  return <label>Search <input ref={field} type="search" defaultValue={text} maxLength={128} autocomplete="off" spellcheck={false} onInput={(event) => type(event.currentTarget.value)} /></label>;
 }
 
 function Empty(): preact.JSX.Element {
