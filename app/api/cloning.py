@@ -50,7 +50,7 @@ async def post_clone(request: Request) -> Response:
     target = checked_stream_id(query["to"])
     allowance = permitted_allowance(request, Scope.ADMIN, target)
     async with service.registry.changing(stream) as session:
-        body = (await session.latest()).to_bytes()
+        body = (await session.latest()).exported()
     await allowance.keep(len(body))
     return await service.tasks.shielded(clone_stream(service, target, body, allowance))
 

@@ -133,7 +133,7 @@ async def get_export(request: Request) -> Response:
     service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
     read_query(request)
     async with service.registry.changing(stream) as session:
-        body = (await session.latest()).to_bytes()
+        body = (await session.latest()).exported()
     return Response(body, media_type=BYTES, headers={"Content-Disposition": 'attachment; filename="stream.itan"'})
 
 

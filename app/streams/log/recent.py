@@ -1,5 +1,6 @@
 """What the list of streams shows of a stream's newest samples, as the log tells it."""
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -8,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from app.storage import INCIDENTS_KEPT, Store
+from app.storage import INCIDENTS_KEPT, Position, Store
 from app.streams.log.events import BatchEvent, ConfigEvent, Label, LabelEvent, UnreadableEvent, read_event, read_records
 from app.streams.log.incidents import count_votes
 from app.streams.log.pages import newest_entries
@@ -21,14 +22,13 @@ HOUR_SECONDS: Final = 3600
 class Recent(msgspec.Struct):
     """The flagged samples of the HOURS hours up to the newest one, and the labels of the newest incidents.
 
-    Times are those of samples, or their arrival if they came without. newest_time is that of the newest sample;
-    flagged_time and severity are those of the newest flagged one. flags holds hours since 1970, each with how many
+    Times are those of samples, or their arrival if they came without. flagged_time and severity are those of the newest
+    flagged sample. flags holds hours since 1970, each with how many
     samples it has; labels holds incidents by their seq, each with how many of its samples have a label.
 
     It follows from the log alone, however that is cut into events.
     """
 
-    newest_time: float | None = None
     flagged_time: float | None = None
     severity: float | None = None
     flags: list[tuple[int, int]] = msgspec.field(default_factory=list)
@@ -37,15 +37,9 @@ class Recent(msgspec.Struct):
     def take(self, event: BatchEvent | LabelEvent, records: Records) -> None:
         """Take an event of the log, with its records."""
         if isinstance(event, BatchEvent):
-            self.note_newest(records, event.at)
             self.note_flagged(records, event.at)
         else:
             self.label(records, event.labels)
-
-    def note_newest(self, records: Records, at: float) -> None:
-        """Take the time of the last of these samples, which came at a time."""
-        time = float(records.time[-1])
-        self.newest_time = time if time == time else at  # NaN is no time
 
     def note_flagged(self, records: Records, at: float) -> None:
         """Count those of these samples that were flagged, and the incidents that they opened."""
@@ -85,3 +79,16 @@ async def recent_of(store: Store, stream: str, next_seq: int) -> Recent:
             if not isinstance(event, ConfigEvent):
                 recent.take(event, read_records(event.records))
     return recent
+
+
+def last_time(records: Records, at: float) -> float:
+    """Give the time of the last of these samples, or that of their arrival if it has none."""
+    time = float(records.time[-1])
+    return at if math.isnan(time) else time
+
+
+async def newest_time(store: Store, stream: str, head: Position) -> float | None:
+    """Give the time of the newest sample in the log; None if the log is empty. Raises UnreadableEvent."""
+    entries = await store.entries(stream, Position.before(head.seq), 1)
+    event = read_event(entries[0].body) if entries else None
+    return last_time(read_records(event.records), event.at) if isinstance(event, BatchEvent) else None

@@ -41,7 +41,8 @@ class StreamState:
     """A detector and its position in the log, and what nobody has accepted yet: replay differences and a rebuild.
 
     incidents and recent are None if an earlier version wrote the snapshot. snapshot_failure says why the state cannot
-    be stored. first_snapshot is what a new stream is created with; None once the store knows the stream.
+    be stored. newest_time is that of the newest sample in the log, or of its arrival. first_snapshot is what a new
+    stream is created with; None once the store knows the stream.
     """
 
     detector: Detector
@@ -55,6 +56,7 @@ class StreamState:
     first_snapshot: Snapshot | None = None
     incidents: Ledger | None = None
     recent: Recent | None = None
+    newest_time: float | None = None
     figures: StreamFigures = field(init=False)
     _measured_bytes: int = field(default=0, init=False)
     _measure_again_at: int = field(default=0, init=False)
@@ -95,7 +97,13 @@ class StreamState:
 
     def to_bytes(self, horizon: Horizon | None = None) -> bytes:
         """Write the state; a state read back continues bit for bit."""
-        kept = horizon or self.horizon
+        return self._written(horizon or self.horizon, self.recent)
+
+    def exported(self) -> bytes:
+        """Write what an import takes over: nothing that depends on when samples arrived here."""
+        return self._written(self.horizon, None)
+
+    def _written(self, kept: Horizon, recent: Recent | None) -> bytes:
         header = Header(
             kept.oldest_seq,
             kept.watermarks,
@@ -104,7 +112,7 @@ class StreamState:
             self.rebuilt,
             self.position,
             self.incidents,
-            self.recent,
+            recent,
         )
         meta: dict[str, Any] = msgspec.to_builtins(header)
         return encode_snapshot(KIND, VERSION, meta, {"engine": np.frombuffer(self.detector.to_bytes(), dtype=np.uint8)})

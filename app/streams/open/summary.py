@@ -3,9 +3,9 @@
 import msgspec
 from msgspec.structs import replace
 
-from app.storage import Position, Store, StoreCorrupt
-from app.streams.log.events import BatchEvent, UnreadableEvent, read_event, read_records
-from app.streams.log.recent import HOUR_SECONDS, HOURS, Recent, recent_of
+from app.storage import Store, StoreCorrupt
+from app.streams.log.events import UnreadableEvent
+from app.streams.log.recent import HOUR_SECONDS, HOURS, newest_time, recent_of
 from app.streams.open.state import StreamState
 from core import InvalidSnapshot
 
@@ -112,7 +112,7 @@ def summary_of(stream: str, state: StreamState, oldest_to_label: int, written_at
         true_alarms=costs.true_alarms,
         false_alarms=costs.false_alarms,
         misses=costs.misses,
-        newest_time=recent.newest_time,
+        newest_time=state.newest_time,
         written_at=written_at,
         flags=tuple(recent.flags),
     )
@@ -128,16 +128,8 @@ async def summary_of_stored(store: Store, stream: str) -> Summary | None:
         state = StreamState.from_bytes(snapshot.body, snapshot.position)
         if state.recent is None:
             state.recent = await recent_of(store, stream, head.seq + 1)
-        await note_newest(store, stream, head, state.recent)
+        state.newest_time = await newest_time(store, stream, head)
     except (StoreCorrupt, InvalidSnapshot, UnreadableEvent):
         return Summary(stream=stream, readable=False)
     summary = summary_of(stream, state, state.horizon.oldest_seq, None)
     return replace(summary, n_seen=state.detector.n_seen + head.seq - state.position.seq)
-
-
-async def note_newest(store: Store, stream: str, head: Position, recent: Recent) -> None:
-    """Take the time of the newest sample in the log."""
-    entries = await store.entries(stream, Position.before(head.seq), 1)
-    event = read_event(entries[0].body) if entries else None
-    if isinstance(event, BatchEvent):
-        recent.note_newest(read_records(event.records), event.at)
