@@ -49,8 +49,10 @@ async def get_review(request: Request) -> Response:
     service, stream = service_of(request), permitted_path_stream(request, Scope.READ)
     limit = whole_in(read_query(request, "limit"), "limit", *REVIEWED)
     log = await service.catalog.log(stream)
-    names = feature_names(service.registry.glance(stream, log.snapshot).detector.config)
-    queue = await review(log, limit)
+    state = service.registry.glance(stream, log.snapshot)
+    names = feature_names(state.detector.config)
+    oldest_to_label = state.horizon.oldest_to_label(log.head.seq + 1, service.settings.horizon_samples)
+    queue = await review(log, oldest_to_label, limit)
     shown = [said(stream, incident, service.settings.public_url) for incident in queue.incidents]
     found = {"incidents": msgspec.to_builtins(shown), "to_review": queue.to_review}
     return answer({"stream": stream, **found, "samples": samples(queue.rows, names), "border": queue.border})

@@ -1,11 +1,15 @@
 """`itan label`: tell the service what samples were."""
 
+import sys
+from contextlib import suppress
 from typing import Annotated, Literal
 
 import typer
 
 from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, connected, fail, one_line_errors
 from app.commands.objects import print_json
+from app.severity import meaning
+from itan_client import ApiError, Client
 
 Anomaly = Annotated[bool, typer.Option("--anomaly", help="It was anomalous.")]
 Normal = Annotated[bool, typer.Option("--normal", help="It was normal.")]
@@ -43,7 +47,18 @@ def label(
     else:
         labels = [({"seq": seq} if id_ is None else {"id": id_}) | {"anomaly": verdict}]
     with one_line_errors(), connected(url, key) as client:
-        print_json(client.feedback(stream, labels, ranges=ranges, dry_run=dry_run))
+        answer = client.feedback(stream, labels, ranges=ranges, dry_run=dry_run)
+        print_json(answer)
+        if not is_range and answer.seq[0] is not None:
+            tell_severity(client, stream, answer.seq[0])
+
+
+def tell_severity(client: Client, stream: str, seq: int) -> None:
+    """Say on stderr how rare a sample is, if the key may look at it."""
+    with suppress(ApiError):
+        sample = client.sample(stream, seq)
+        flagged = "flagged" if sample.is_anomaly else "not flagged"
+        print(f"itan: sample {seq} was {flagged}. {meaning(sample.severity)}", file=sys.stderr)
 
 
 def verdict_of(anomaly: bool, normal: bool, withdraw: bool) -> bool | None:

@@ -4,17 +4,22 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import typer
 
 from app.commands.connection import DEFAULT_URL, FAILED, MISUSED, Key, Url, connected, fail, one_line_errors
+from app.commands.incidents import print_table
 from app.commands.objects import File, print_json, read_object
 from app.counts import counted
 from app.durations import read_duration
-from itan_client import ApiError, Checked, Client
+from itan_client import ApiError, Checked, Client, StreamSummary
 
 T = TypeVar("T")
+HEAD: Final = ("STATE", "SAMPLES", "FLAGGED LATELY", "TO REVIEW", "SEVERITY", "STREAM")
+LEGEND: Final = (
+    "itan: severity of the newest flagged sample. Above 2, fewer than one ordinary sample in 100 scores as high."
+)
 ALL = "all"
 PRUNED_AT_ONCE = 1000
 # a long log takes minutes to replay
@@ -48,13 +53,37 @@ def list_(
     prefix: Annotated[str, typer.Option(help="Only streams whose ids begin with this.")] = "",
     search: Annotated[str, typer.Option(help="Only streams whose ids hold this.")] = "",
     order: Annotated[Order, typer.Option(help="What comes first.")] = Order.NAME,
+    details: Annotated[bool, typer.Option("--details", help="Say how each stands, with its severity.")] = False,
     url: Url = DEFAULT_URL,
     key: Key = None,
 ) -> None:
     """Print the id of every stream, one a line."""
     with one_line_errors(), connected(url, key) as client:
+        if details:
+            found = client.summaries(100, prefix=prefix, search=search, order=order)
+            print_table([HEAD, *map(row_of, found)])
+            print(LEGEND, file=sys.stderr)
+            return
         for stream in client.streams(1000, prefix=prefix, search=search, order=order):
             print(stream)
+
+
+def row_of(stream: StreamSummary) -> tuple[str, ...]:
+    """Give what a line of the list says of a stream; severity is that of the newest flagged sample."""
+    numbers = (stream.n_seen, stream.flagged_lately, stream.to_review)
+    severity = "-" if stream.severity is None else f"{stream.severity:.1f}"
+    return state_of(stream), *("-" if number is None else str(number) for number in numbers), severity, stream.stream
+
+
+def state_of(stream: StreamSummary) -> str:
+    """Say in short how a stream stands."""
+    if not stream.readable:
+        return "damaged"
+    if stream.ready is None:
+        return "unknown"
+    if not stream.ready:
+        return "warming up"
+    return "ready" if stream.incident is None else "incident"
 
 
 @streams.command()

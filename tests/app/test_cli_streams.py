@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from app.cli import app
 from itan_client import Client
+from tests.app.incidents import ordinary, outage
 from tests.integration.process import ServiceProcess
 
 KEY = "s3cret"
@@ -43,6 +44,19 @@ def itan(url: str, *words: str, code: int = 0, key: str = KEY, given: str | None
 def test_streams_are_listed(url: str, stream: str) -> None:
     assert stream in itan(url, "streams", "list").stdout.split()
     assert itan(url, "streams", "list", "--prefix", stream, "--order", "silent").stdout.split() == [stream]
+
+
+def test_the_list_says_how_streams_stand(url: str) -> None:
+    with Client(url, KEY) as client:
+        client.create("stands-cold", {"n_features": 2})
+        client.create("stands-hot", {"n_features": 2})
+        severity = client.observe("stands-hot", [*ordinary(300), *outage(3)]).severity[-1]
+    done = itan(url, "streams", "list", "--details", "--prefix", "stands-")
+    head, cold, hot = (re.split("  +", line) for line in done.stdout.splitlines())
+    assert head == ["STATE", "SAMPLES", "FLAGGED LATELY", "TO REVIEW", "SEVERITY", "STREAM"]
+    assert cold == ["warming up", "0", "0", "0", "-", "stands-cold"]
+    assert hot == ["incident", "303", "3", "1", f"{severity:.1f}", "stands-hot"]
+    assert "severity of the newest flagged sample" in done.stderr
 
 
 def test_a_stream_is_shown(url: str, stream: str) -> None:
@@ -175,7 +189,9 @@ def test_what_is_wrong_is_said_in_words_and_by_the_exit_status(tmp_path: Path) -
 @pytest.mark.parametrize("which", [["--seq", "18"], ["--id", "id17"]])
 def test_a_sample_is_labelled_by_seq_or_id(url: str, stream: str, which: list[str]) -> None:
     def outcome(*words: str) -> str:
-        answer = json.loads(itan(url, "label", "-s", stream, *which, *words).stdout)
+        done = itan(url, "label", "-s", stream, *which, *words)
+        answer = json.loads(done.stdout)
+        assert done.stderr == "itan: sample 18 was not flagged. No severity yet: the stream was warming up.\n"
         assert answer["seq"] == [18]
         return str(answer["outcome"][0])
 

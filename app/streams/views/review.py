@@ -29,11 +29,11 @@ class Queue:
     border: float | None
 
 
-async def review(log: Log, limit: int) -> Queue:
+async def review(log: Log, oldest_to_label: int, limit: int) -> Queue:
     """Give the newest `limit` incidents without a label, and as many close calls among the newest WINDOW samples."""
     known = [read_incident(row) for row in await log.store.incidents(log.stream)]
-    waiting = [incident for incident in known if incident.seq >= log.oldest_seq and not incident.is_labelled]
-    first = max(log.oldest_seq, log.head.seq - WINDOW + 1)
+    waiting = [incident for incident in known if incident.seq >= oldest_to_label and not incident.is_labelled]
+    first = max(log.oldest_seq, oldest_to_label, log.head.seq - WINDOW + 1)
     everything = Downsampler(first, log.head.seq, WINDOW)
     await log.rows(first, log.head.seq, everything)
     rows, border = close_calls(everything.rows(), {incident.seq for incident in known}, limit)

@@ -159,6 +159,7 @@ export interface Sample {
   contributions: Named<number | null> | null;
   expected: Named<number> | null;
   path: number[] | null;
+  in_maintenance: boolean;
   /** Nats that labels of samples like it added to the score of now, or took from it. */
   labels_contribution: number | null;
 }

@@ -29,6 +29,7 @@ export function SampleCard(props: Props): preact.JSX.Element {
     <Card title={`Sample ${count(sample.seq)}`} name="sample" tools={<button type="button" class="icon" aria-label="Close the sample" onClick={props.onClose}>×</button>}>
       <ErrorNote problem={problem} />
       <p class="severity"><b>{sample.is_anomaly ? "Flagged." : "Not flagged."}</b> {meaning(sample.severity)}{sample.incident !== null && ` Part of the incident that began with sample ${count(sample.incident)}.`}</p>
+      {sample.in_maintenance && <p>It came in a maintenance window: it was scored, but not learned.</p>}
       <p class="soft">{[sample.id, moment(sample.time)].filter(Boolean).join(" · ")}</p>
       {props.mayLabel && <Verdict label={sample.label} onLabel={props.onLabel} />}
       <Reasons reasons={reasonsOf(sample, features)} />

@@ -233,6 +233,21 @@ async def test_the_queue_holds_the_incidents_without_a_label_open_ones_first_the
     assert len((await service.accepted("GET", "/streams/s/review"))["incidents"]) == 3
 
 
+async def test_incidents_too_old_to_be_labelled_are_not_to_review_neither_here_nor_in_the_list():
+    async with Service(label_horizon_samples=300) as service:
+        await begin(service, 400)
+        for seed, n_after in ((1, 270), (2, 20)):
+            await broken(service, 3, seed)
+            await service.observe(ordinary(n_after, seed))
+        queue = await service.accepted("GET", "/streams/s/review")
+        (summary,) = (await service.accepted("GET", "/streams?details=true"))["streams"]
+        assert summary["to_review"] == queue["to_review"] == 2
+        await service.observe(ordinary(10, 3))
+        queue = await service.accepted("GET", "/streams/s/review")
+        (summary,) = (await service.accepted("GET", "/streams?details=true"))["streams"]
+        assert summary["to_review"] == queue["to_review"] == 1
+
+
 async def test_flagged_samples_whose_incident_the_index_does_not_hold_are_reviewed_one_by_one(filled):
     flagged = set(np.array(filled.said["seq"])[filled.said["is_anomaly"]].tolist())
     before = {one["seq"] for one in (await filled.accepted("GET", "/streams/s/review"))["samples"]}
