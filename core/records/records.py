@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from core.decision.rule import Decisions
 from core.density.round import Batch
 from core.mixture.learned import LearnedSample
 from core.records.layout import HELD_OUT, LEARNED, blank_row, check_rows, copy_rows, pack, read_rows, row_type, unpack
+
+_HELD_OUT: Final = HELD_OUT.to_bytes()
 
 
 class Records:
@@ -98,8 +100,17 @@ class Records:
     @property
     def held_out(self) -> BoolArray:
         """Whether each was held out, (n,): scored and decided, but neither counted nor learned."""
-        column: BoolArray = self.rows["status"] == HELD_OUT
-        return column
+        return self.rows["status"] == HELD_OUT if self.any_held_out else np.zeros(len(self), np.bool_)
+
+    @property
+    def any_held_out(self) -> bool:
+        """Whether some was held out; a tenth of the price of looking at each, which matters for a single sample."""
+        return _HELD_OUT in self.rows["status"].tobytes()
+
+    @property
+    def counted(self) -> "Records":
+        """Those that were not held out."""
+        return self[~self.held_out] if self.any_held_out else self
 
     @property
     def label(self) -> NDArray[np.int8]:

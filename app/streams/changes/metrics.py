@@ -22,7 +22,7 @@ def count_learned_each(metrics: Metrics, learned: Sequence[tuple[Session, Stream
     all_scores, all_thresholds, all_flags = list[float](), list[float](), 0
     expected, n_learned, n_held_out = Counter[str](), 0, 0
     for session, state, observed in learned:
-        records = without_held_out(observed)
+        records = observed.counted
         n_learned, n_held_out = n_learned + len(records), n_held_out + len(observed) - len(records)
         figures, now = state.figures, session.clock.monotonic()
         metrics.note_learned(session.stream, now)
@@ -40,15 +40,10 @@ def count_learned_each(metrics: Metrics, learned: Sequence[tuple[Session, Stream
                 expected[truth] += rate * ready
         count_splits(session, state)
     metrics.samples["learned"].inc(n_learned)
-    metrics.samples["in_maintenance"].inc(n_held_out)
+    if n_held_out:
+        metrics.samples["in_maintenance"].inc(n_held_out)
     if all_scores:
         metrics.note_scores(all_scores, all_thresholds, all_flags, expected)
-
-
-def without_held_out(records: Records) -> Records:
-    """Leave out the samples that were held out: nothing of them counts for the figures of a model."""
-    held_out = records.held_out
-    return records[~held_out] if held_out.any() else records
 
 
 def count_labelled(

@@ -99,11 +99,9 @@ class Ledger(msgspec.Struct):
 
     def observe(self, records: Records, at: float, causes: Causes, config: DetectorConfig) -> list[Incident]:
         """Take a batch that came at a time; give the incidents whose rows it changes."""
-        position, held_out = Position(int(records.seq[-1]), 0), records.held_out
-        if held_out.all():
+        position, records = Position(int(records.seq[-1]), 0), records.counted
+        if not len(records):
             return []  # for incidents these samples have not come
-        if held_out.any():
-            records = records[~held_out]
         if self.current is not None and self.current.ended:
             self._forget()  # labels ended it, and no later label can take that back
         ids = records.incident

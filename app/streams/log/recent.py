@@ -43,7 +43,8 @@ class Recent(msgspec.Struct):
 
     def note_flagged(self, records: Records, at: float) -> None:
         """Count those of these samples that were flagged, and the incidents that they opened."""
-        flagged = records[np.flatnonzero(records.is_anomaly & ~records.held_out)]
+        counted = records.counted
+        flagged = counted[np.flatnonzero(counted.is_anomaly)]
         if not len(flagged):
             return
         times = np.where(np.isnan(flagged.time), at, flagged.time)
