@@ -6,7 +6,7 @@ from app.commands.backup import backup, restore
 from app.commands.bench import bench
 from app.commands.demo import demo
 from app.commands.density import density
-from app.commands.documents import rules, sources, templates
+from app.commands.documents import rules, sources, templates, windows
 from app.commands.explain import explain
 from app.commands.incidents import incidents
 from app.commands.ingest import ingest
@@ -41,6 +41,7 @@ app.add_typer(incidents, name="incidents")
 app.add_typer(sources, name="sources")
 app.add_typer(templates, name="templates")
 app.add_typer(rules, name="rules")
+app.add_typer(windows, name="windows")
 app.add_typer(keys, name="keys")
 app.add_typer(bench, name="bench")
 

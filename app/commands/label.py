@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from app.commands.connection import DEFAULT_URL, MISUSED, Key, Stream, Url, connected, fail, one_line_errors
+from app.commands.moments import moment_of
 from app.commands.objects import print_json
 from app.severity import meaning
 from itan_client import ApiError, Client
@@ -42,7 +43,7 @@ def label(
         raise fail("--all goes with --from and --to", MISUSED)
     verdict = verdict_of(anomaly, normal, withdraw)
     labels, ranges = [], []
-    if is_range:
+    if begin is not None and end is not None:
         ranges = [{"from": moment_of(begin), "to": moment_of(end), "anomaly": verdict, "only": only(all_)}]
     else:
         labels = [({"seq": seq} if id_ is None else {"id": id_}) | {"anomaly": verdict}]
@@ -71,11 +72,3 @@ def verdict_of(anomaly: bool, normal: bool, withdraw: bool) -> bool | None:
 def only(all_: bool) -> Literal["flagged", "all"]:
     """Say which samples are labelled."""
     return "all" if all_ else "flagged"
-
-
-def moment_of(text: str | None) -> float | str | None:
-    """Give epoch seconds as the number that they are; the service reads any other time."""
-    try:
-        return float(text or "")
-    except ValueError:
-        return text

@@ -1,4 +1,4 @@
-"""`itan incidents` and `itan rules` against a real service."""
+"""`itan incidents`, `itan rules` and `itan windows` against a real service."""
 
 import json
 import re
@@ -141,6 +141,19 @@ def test_rules_are_put_shown_listed_tested_and_deleted(url: str) -> None:
     itan(url, "rules", "delete", "on-call")
     assert itan(url, "rules", "list").stdout == ""
     assert "[404 unknown_rule]" in itan(url, "rules", "show", "on-call", code=1).stderr
+
+
+def test_windows_are_put_shown_listed_and_deleted(url: str) -> None:
+    times = ("--from", "2026-12-01T22:00:00Z", "--to", "1796168400")
+    kept = json.loads(itan(url, "windows", "put", "move", "--streams", "web-*", *times, "--reason", "new disks").stdout)
+    expected = {"window": "move", "streams": "web-*", "from": 1796162400.0, "to": 1796168400.0, "reason": "new disks"}
+    assert kept == expected
+    assert json.loads(itan(url, "windows", "show", "move").stdout) == kept
+    assert itan(url, "windows", "list").stdout == "move\n"
+    itan(url, "windows", "delete", "move")
+    assert itan(url, "windows", "list").stdout == ""
+    assert "[404 unknown_window]" in itan(url, "windows", "show", "move", code=1).stderr
+    assert "to" in itan(url, "windows", "put", "move", "--streams", "*", "--from", "2", "--to", "1", code=1).stderr
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ async def test_a_storm_of_flags_is_one_notice_and_no_request_waits_for_it():
             assert sum(flag for answer in answers for flag in answer["is_anomaly"]) == FLAGS
             opened = {incident for answer in answers for incident in answer["incident"]}
             assert len(opened) == 1
-            of_storm = [one.json for one in receiver.received if one.json["data"]["seq"] in opened]
+            of_storm = [one.json for one in receiver.received if one.json["data"]["incident"] in opened]
             assert [one["type"] for one in of_storm] == ["incident.opened"]
             assert len(arrived) == 1
         finally:
