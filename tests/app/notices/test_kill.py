@@ -130,7 +130,7 @@ async def test_samples_become_notices_with_features_and_severity():
         def found(text):
             return [one.json for one in receiver.received if text in one.body.decode()]
 
-        begun = f'"seq":{opened},'
+        begun = f'"incident":{opened},'
         while not (found(begun) and found(f"Incident {opened} of s opened, severity")):
             await receiver.wait_for(len(receiver.received) + 1)
     (hook,) = found(begun)
