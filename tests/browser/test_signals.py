@@ -186,6 +186,16 @@ def test_missing_values_and_silence_are_gaps(service: ServiceProcess, client: Cl
     assert inked(b, 0.4, 0.6, "--line") == 0
 
 
+def test_a_silence_that_goes_on_is_a_gap_until_now(service: ServiceProcess, client: Client, visit: Visit) -> None:
+    begin = time.time() - 420
+    client.observe("silent", clusters(300), timestamps=[begin + k for k in range(300)])
+    shown = StreamPage(visit(address(service.url, "silent")))
+    expect(shown.chart).to_have_attribute("data-axis", "time")
+    for chart in (shown.chart, signal(shown.page, "cpu")):
+        assert inked(chart, 0.5, 0.65, "--line") > 0
+        assert inked(chart, 0.74, 1, "--line") == 0
+
+
 def test_times_are_those_of_the_browser_and_samples_that_came_together_stand_side_by_side(
     service: ServiceProcess, client: Client, visit: Visit
 ) -> None:

@@ -4,7 +4,7 @@ import type uPlot from "uplot";
 import { useNewest } from "../hooks";
 import type { Row } from "../rows";
 import { type Theme, colour } from "../theme";
-import { ends, placed } from "../timeline/axis";
+import { placed } from "../timeline/axis";
 import { shadeView } from "../timeline/shade";
 import { drawMarks, drawPresent, drawSelected } from "../timeline/marks";
 import { lineSeries, usePlot } from "../timeline/plot";
@@ -29,7 +29,7 @@ interface Props {
 
 export function ScoreChart(props: Props): preact.JSX.Element {
   const { view, frame, selected, threshold, theme, onPick } = props;
-  const { axis, rows, span, brush } = view;
+  const { axis, rows, edges, brush } = view;
   const line = useMemo(() => placed(axis, rows), [axis, rows]);
   const newest = useNewest({ ...props, line });
   const pick = (plot: uPlot, x: number, y: number): void => {
@@ -39,7 +39,7 @@ export function ScoreChart(props: Props): preact.JSX.Element {
   const host = usePlot(
     { options: () => options(newest, axis.byClock), data: () => data(newest.current), gestures: { pan: view.pan, zoom: view.zoom, brush: view.brush, pick } },
     [theme, axis.byClock],
-    [line, span, frame, selected, threshold, brush.stretch?.from, brush.stretch?.to],
+    [line, edges, frame, selected, threshold, brush.stretch?.from, brush.stretch?.to],
   );
   return <div class="plot" ref={host} />;
 }
@@ -54,7 +54,7 @@ function options(newest: { readonly current: Shown }, byClock: boolean): Omit<uP
     legend: { show: false },
     padding: [10, 8, 0, 0],
     scales: {
-      x: { time: byClock, range: () => ends(newest.current.view.axis, newest.current.view.span) },
+      x: { time: byClock, range: () => newest.current.view.edges },
       y: { range: () => [newest.current.frame.low, newest.current.frame.high] },
     },
     axes: [bottomAxis(byClock), leftAxis()],

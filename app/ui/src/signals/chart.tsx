@@ -4,7 +4,7 @@ import uPlot from "uplot";
 import { useNewest } from "../hooks";
 import type { Row } from "../rows";
 import { type Theme, colour } from "../theme";
-import { ends, type placed } from "../timeline/axis";
+import type { placed } from "../timeline/axis";
 import { shadeView } from "../timeline/shade";
 import { type Mark, drawMarks, drawSelected } from "../timeline/marks";
 import { lineSeries, usePlot } from "../timeline/plot";
@@ -39,11 +39,11 @@ export interface ChartProps {
 
 export function SignalChart(props: ChartProps): preact.JSX.Element {
   const { signal, view, line, edges, selected, theme, isLast, isHidden, onPick } = props;
-  const { axis, span, brush } = view;
+  const { axis, brush } = view;
   const frame = useMemo(() => {
-    const [from, to] = ends(axis, span);
+    const [from, to] = view.edges;
     return frameOf(inView(line, signal.k, from, to), edges, [from, to], signal.kind);
-  }, [line, edges, span, axis, signal.k]);
+  }, [line, edges, view.edges, signal.k]);
   const newest = useNewest({ ...props, frame });
   const host = usePlot(
     {
@@ -52,7 +52,7 @@ export function SignalChart(props: ChartProps): preact.JSX.Element {
       gestures: { pan: view.pan, zoom: view.zoom, brush: view.brush, pick: (plot, x) => pick(plot, x, newest.current.line, onPick) },
     },
     [theme, axis.byClock, frame.isLog, isLast],
-    [line, frame, edges, selected, span, brush.stretch?.from, brush.stretch?.to],
+    [line, frame, edges, selected, view.edges, brush.stretch?.from, brush.stretch?.to],
     isHidden,
   );
   return <div class={isLast ? "plot last" : "plot"} ref={host} />;
@@ -70,7 +70,7 @@ function options(newest: { readonly current: Shown }): Omit<uPlot.Options, "widt
     legend: { show: false },
     padding: [6, 8, isLast ? 0 : 6, 0],
     scales: {
-      x: { time: axis.byClock, range: () => ends(newest.current.view.axis, newest.current.view.span) },
+      x: { time: axis.byClock, range: () => newest.current.view.edges },
       y: { distr: frame.isLog ? 3 : 1, range: () => [newest.current.frame.low, newest.current.frame.high] },
     },
     axes: [{ ...bottomAxis(axis.byClock, isLast), ...(isLast ? { size: AXIS_HEIGHT } : {}) }, frame.isLog ? logAxis() : leftAxis({ space: ROW_PX, incrs: WHOLE.has(signal.kind) ? WHOLE_STEPS : undefined })],

@@ -5,11 +5,13 @@ import { useLoaded } from "../hooks";
 import { type Row, relabelled, rowsOf } from "../rows";
 import { type Query, get, streamPath } from "../service";
 import type { StreamState } from "../stream-state";
-import { type Axis, axisOf, tellsApart } from "./axis";
+import { type Axis, axisOf, ends, tellsApart } from "./axis";
 import { type Brush, useBrush } from "./brush";
 import { type Span, around, liveSpan, oldest, panned, zoomed } from "./span";
 
 const SETTLE_MS = 150;
+const NOW_MS = 5000;
+const SILENT = 0.05;
 const POINTS = 2000;
 /** So many samples tell whether the times of a stream tell its samples apart. */
 const ENOUGH = 20;
@@ -20,6 +22,8 @@ export interface View {
   settled: Span | null;
   isLive: boolean;
   axis: Axis;
+  /** The places of the left and the right edge; at the right it is now, where the stream has fallen silent. */
+  edges: [number, number];
   rows: Row[];
   problem: Error | null;
   pan: (share: number) => void;
@@ -45,10 +49,13 @@ export function useView(stream: string, state: StreamState, mayLabel: boolean): 
   const { rows, problem } = useRows(stream, state, kept, settled);
   const isClock = useFirst(tellsApart(state.tail), state.tail.length >= ENOUGH);
   const axis = useMemo(() => axisOf(rows, chosen ?? isClock), [rows, chosen ?? isClock]);
+  const now = useNow(kept === null && axis.byClock);
+  const edges = useMemo(() => (now === null ? ends(axis, span) : untilNow(ends(axis, span), now)), [axis, span, now]);
   const brush = useBrush(axis, span, mayLabel);
   return {
     brush,
     span,
+    edges,
     settled,
     isLive: kept === null,
     axis,
@@ -97,6 +104,23 @@ export async function readHistory(stream: string, span: Span, more: Query = {}):
     from = part.next;
   }
   return rows;
+}
+
+/** Edges that show a silence: one of more than a small part of what they show, but of no more than that. */
+function untilNow([from, to]: [number, number], now: number): [number, number] {
+  const silence = now - to;
+  return silence > SILENT * (to - from) && silence <= to - from ? [from, now] : [from, to];
+}
+
+/** The time in seconds, now and then; null while nobody wants to know. */
+function useNow(isWanted: boolean): number | null {
+  const [now, setNow] = useState(() => Date.now() / 1000);
+  useEffect(() => {
+    if (!isWanted) return;
+    const timer = window.setInterval(() => document.hidden || setNow(Date.now() / 1000), NOW_MS);
+    return () => window.clearInterval(timer);
+  }, [isWanted]);
+  return isWanted ? now : null;
 }
 
 /** A value once it has stood still for a moment. */
