@@ -259,6 +259,8 @@ def test_the_report_is_one_page(service: str, table: Path, tmp_path: Path) -> No
     assert f"{found['samples']} samples, {found['flags']} of them flagged in {found['incidents']} incidents" in page
     assert "The first 32 samples are the warm-up" in page
     assert "Left out: row, host." in page
+    assert f"To flag nothing at all would have cost {found['anomalies']}." in page
+    assert f"{found['anomalies']} events in the file: one more or less changes much." in page
     assert re.search(r'<th scope="row">b</th><td class="text">feature</td><td>235</td><td>5</td>', page)
     assert "itan, best threshold in hindsight" in page
     assert "rolling z-score" not in page

@@ -100,7 +100,7 @@ def _incident(incident: Incident, has_times: bool) -> dict[str, Any]:
         "n_flagged": incident.n_flagged,
         "labels": f"{incident.n_anomalous} anomalous, {incident.n_normal} normal",
         "features": [
-            (printable(it.name), "missing" if it.value is None else f"{it.value:.4g}", f"{it.expected:.4g}")
+            (printable(it.name), "missing" if it.value is None else f"{it.value:.6g}", f"{it.expected:.6g}")
             for it in features
         ],
     }

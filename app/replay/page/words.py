@@ -34,6 +34,8 @@ def in_short(report: Report, contest: Contest | None) -> list[str]:
         f"The decisions cost {ours.cost:g}. The best fixed threshold, known in hindsight, would have cost"
         f" {bound.cost:g}."
     )
+    nothing = report.cost_false_negative * int((contest.judged & contest.anomalous).sum())
+    said.append(f"To flag nothing at all would have cost {nothing:g}.")
     if rivals := [standing for standing in contest.standings if standing.name not in (OURS, HINDSIGHT)]:
         cheapest = min(rivals, key=lambda standing: standing.cost)
         said.append(f"The cheapest of the others, {cheapest.name}, cost {cheapest.cost:g}.")
@@ -56,7 +58,7 @@ def not_said(report: Report, contest: Contest | None) -> list[str]:
         "This is one file in one order. Another month may look different.",
     ]
     if contest.standings[0].events < FEW_EVENTS:
-        said.append(f"There are only {counted(contest.standings[0].events, 'event')}: one more or less changes much.")
+        said.append(f"{counted(contest.standings[0].events, 'event')} in the file: one more or less changes much.")
     return said
 
 
