@@ -21,6 +21,7 @@ class Seen(NamedTuple):
     at: npt.NDArray[np.float64]
     is_anomaly: npt.NDArray[np.bool_]
     incident: npt.NDArray[np.int64]
+    held_out: npt.NDArray[np.bool_]
 
 
 class Wanted(Protocol):
@@ -53,7 +54,10 @@ class OfSpan:
 
 @dataclass(frozen=True, slots=True)
 class OfIncident:
-    """The samples of an incident, by the seq of the one that opened it; they stand side by side in the log."""
+    """The samples of an incident, by the seq of the one that opened it.
+
+    They stand side by side in the log, but for those that were held out, which belong to no incident and end none.
+    """
 
     incident: int
     flagged_only: bool
@@ -65,7 +69,8 @@ class OfIncident:
 
     def is_over(self, seen: Seen) -> bool:
         """It is over where a sample is not of it any more."""
-        return bool(seen.seq[-1] > self.incident != seen.incident[-1])
+        after = seen.incident[(seen.seq > self.incident) & ~seen.held_out]
+        return len(after) > 0 and bool(after[-1] != self.incident)
 
 
 class Search:
@@ -127,4 +132,4 @@ def seen_in(entries: Sequence[Entry]) -> Seen | None:
     records = read_all_records([event.records for event in events])
     at = np.repeat([event.at for event in events], [entry.n_samples for entry in batches])
     time = np.where(np.isnan(records.time), at, records.time)
-    return Seen(records.seq, time, at, records.is_anomaly, records.incident)
+    return Seen(records.seq, time, at, records.is_anomaly, records.incident, records.held_out)

@@ -183,6 +183,25 @@ async def test_an_incident_is_labelled_as_one(service, only, is_open):
     assert (await service.accepted("GET", f"/incidents/{incident['id']}"))["n_anomalous"] == 0
 
 
+async def test_an_incident_goes_on_behind_a_maintenance_window(service):
+    window = {"streams": "s", "from": NOW + 100, "to": NOW + 200}
+    await service.accepted("PUT", "/windows/deploy", json=window)
+    await begin(service)
+    before = await broken(service, 4)
+    service.clock.advance(150)
+    inside = [await broken(service, 1, seed=place) for place in range(12)]
+    service.clock.advance(100)
+    after = await broken(service, 3, seed=20)
+    assert after["incident"] == [before["incident"][0]] * 3
+    incident = await the_incident(service)
+    answer = await service.accepted("POST", f"/incidents/{incident['id']}/label", json={"anomaly": True})
+    assert answer["seq"] == [*before["seq"], *after["seq"]]
+    assert set(answer["outcome"]) == {"applied"}
+    of_window = await by_range(service, RANGE | {"from": NOW + 100, "to": NOW + 200})
+    assert of_window["seq"] == [one["seq"][0] for one in inside]
+    assert set(of_window["outcome"]) == {"not_learned"}
+
+
 async def test_an_open_incident_that_is_dismissed_ends(service):
     await begin(service)
     await broken(service, 6)
