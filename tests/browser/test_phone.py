@@ -61,6 +61,10 @@ def test_long_names_stay_in_their_cards_and_many_features_are_folded(phone: Stre
 
 def test_a_finger_can_hit_what_can_be_touched_and_no_keys_are_told(phone: StreamPage) -> None:
     assert phone.page.evaluate(SMALL, FINGER_PX) == []
+    phone.page.get_by_role("link", name="All streams").click()
+    expect(phone.page.get_by_role("link", name="incidents to review")).to_be_visible()
+    assert phone.page.evaluate(SMALL, FINGER_PX) == []
+    phone.page.go_back()
     expect(phone.button("Anomaly")).to_be_visible()
     expect(phone.page.locator("kbd").locator("visible=true")).to_have_count(0)
     expect(phone.page.get_by_role("button", name="Keys")).to_be_hidden()

@@ -5,7 +5,7 @@ export const ORDERS = {
   name: "Name",
   flagged: "Flagged lately",
   incidents: "Open incidents",
-  review: "To label",
+  review: "To review",
   silent: "Longest silent",
   warming_up: "Warming up",
 } as const;

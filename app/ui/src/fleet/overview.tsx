@@ -22,7 +22,7 @@ export function Overview({ totals, choice }: { totals: Totals; choice: Choice })
         {tile("streams", totals.streams, "name")}
         {tile("open incidents", totals.open_incidents, "incidents")}
         {tile("flagged in 24 h", totals.flagged_lately, "flagged")}
-        {tile("incidents to label", totals.to_review, "review")}
+        {tile("incidents to review", totals.to_review, "review")}
         {tile("silent for an hour", totals.silent, "silent")}
         {tile("warming up", totals.warming_up, "warming_up")}
         {tile("labels", totals.labels)}
@@ -34,7 +34,7 @@ export function Overview({ totals, choice }: { totals: Totals; choice: Choice })
         <FlagsChart begin={totals.begin} flags={totals.flags_by_hour} />
         <div>
           <Few title="Open incidents" none="No incident is open." streams={totals.incidents} more={addressOf({ ...choice, order: "incidents" })} line={Incident} />
-          <Few title="Needs a label" none="Nothing waits for a label." streams={totals.review} more={addressOf({ ...choice, order: "review" })} line={ToLabel} />
+          <Few title="To review" none="Nothing is to review." streams={totals.review} more={addressOf({ ...choice, order: "review" })} line={ToReview} />
         </div>
       </div>
     </Card>
@@ -72,6 +72,6 @@ function Incident({ stream, incident, incident_begin: begin, incident_severity: 
   );
 }
 
-function ToLabel({ stream, to_review: waiting }: StreamSummary): preact.JSX.Element {
+function ToReview({ stream, to_review: waiting }: StreamSummary): preact.JSX.Element {
   return <><a class="name" href={streamAddress(stream)}>{stream}</a><span class="soft">{plural(waiting ?? 0, "incident")}</span></>;
 }

@@ -25,7 +25,7 @@ export function StreamTable({ streams, choice, onOrder }: Props): preact.JSX.Ele
         <tr role="row">
           {head("name", "stream", "first")}
           {head("flagged", "flagged 24 h")}
-          {head("review", "to label")}
+          {head("review", "to review")}
           <th scope="col" role="columnheader" class="n wide">samples</th>
           <th scope="col" role="columnheader" class="n wide">labels</th>
           {head("silent", "silent")}
@@ -45,7 +45,7 @@ function Row({ stream, prefix }: { stream: StreamSummary; prefix: string }): pre
         <State {...stream} />
       </th>
       <td role="cell" class="n" data-name="flagged">{flags !== null && <Spark flags={flags} />} {known(flagged)}</td>
-      <td role="cell" class="n" data-name="to label">{known(stream.to_review)}</td>
+      <td role="cell" class="n" data-name="to review">{known(stream.to_review)}</td>
       <td role="cell" class="n wide">{known(stream.n_seen)}</td>
       <td role="cell" class="n wide">{known(stream.labels)}</td>
       <td role="cell" class="n" data-name="silent">{silent === null ? "–" : duration(silent)}</td>
