@@ -332,6 +332,21 @@ async def test_what_is_there_at_the_start_is_measured_before_anything_is_kept(ru
         assert 0 < found.count(200) < 20
 
 
+async def test_labels_of_a_time_count_by_the_samples_that_they_find(running):
+    store = MemoryStore()
+    async with running(store=store) as service:
+        await service.accepted(**observing(400))
+    size = await store.size("ci-1")
+    async with running(store=store, bytes=size.log_bytes + size.snapshot_bytes + 5_000) as service:
+        ranges = [{"from": NOW - 1, "to": NOW + 1, "anomaly": False, "only": "all"}]
+        given = {"path": "/feedback?stream=ci-1", "json": {"ranges": ranges}, "headers": CI}
+        await service.accepted("POST", "/feedback?stream=ci-1&dry_run=true", json={"ranges": ranges}, headers=CI)
+        await service.refused("POST", status=429, code="quota_exceeded", **given)
+        assert (await service.accepted("GET", "/streams/ci-1", headers=OPS))["costs"]["labels"] == 0
+        given["json"] = {"ranges": [ranges[0] | {"only": "flagged"}]}
+        assert (await service.accepted("POST", **given))["found"][0] > 0
+
+
 async def test_measuring_takes_a_small_part_of_the_time_and_no_fault_of_the_store_stops_it(running, clock):
     store = DisturbedStore(MemoryStore())
     async with running(store=store, bytes=10_000) as service:
