@@ -36,6 +36,7 @@ BY_STREAM = {
     "put_source",
     "put_rule",
     "put_template",
+    "put_window",
     "label",
     "label_incident",
     "get_log_density",
