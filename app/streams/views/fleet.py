@@ -39,6 +39,10 @@ class Fleet:
         self._good_until = -1.0
         self._making = asyncio.Lock()
 
+    def forget(self) -> None:
+        """Make the table again at the next question."""
+        self._good_until = -1.0
+
     async def page(
         self, order: Order, after: Cursor | None, limit: int, visible: Visible, prefix: str = ""
     ) -> tuple[list[str], Cursor | None]:
