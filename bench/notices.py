@@ -115,7 +115,8 @@ def measured(client: Client, n_streams: int, receiver: Receiver) -> None:
             ratios.append(seconds[True] / seconds[False] - 1)
             print(f"pair {turn}: {1e6 * seconds[False] / SAMPLES:.0f} us a request, {ratios[-1]:+.2%}", flush=True)
         error = np.std(ratios, ddof=1) / len(ratios) ** 0.5
-        print(f"{n_streams} streams: rules cost {np.mean(ratios):+.2%} +- {error:.2%}; {told} notices")
+        print(f"{n_streams} streams: rules cost {np.mean(ratios):+.2%} +- {error:.2%}")
+        print(f"{told} notices in {PAIRS * SAMPLES} requests with rules", flush=True)
         for with_rules in (True, False):
             delete_rules(service)
             if with_rules:
