@@ -336,7 +336,7 @@ EXAMPLES: Final[dict[str, Any]] = {
         "nearest_anomaly": _EXPLANATION["nearest_anomaly"],
         "first_explanation": _EXPLANATION,
     },
-    "ReviewQueue": {"stream": "web-1", "samples": [_LOGGED], "border": 1.5},
+    "ReviewQueue": {"stream": "web-1", "incidents": [INCIDENT], "to_review": 1, "samples": [_LOGGED], "border": 1.5},
     "SignInBody": {"key": "a-long-random-key"},
     "SessionAnswer": {
         "keys_required": True,

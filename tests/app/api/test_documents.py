@@ -13,7 +13,7 @@ from app.api.schemas.density import Model
 from app.api.schemas.samples import FeedbackAnswer, ObserveAnswer
 from app.api.schemas.streams import StreamDescription
 from app.main import ROUTES
-from tests.app.harness import Service, blobs
+from tests.app.harness import NOW, Service, blobs
 
 DOCUMENT: dict[str, Any] = document(ROUTES, "1.0", keys_required=True)
 OPERATIONS = {
@@ -95,7 +95,8 @@ async def test_a_key_is_needed_only_where_keys_are_set(service: Service) -> None
 async def test_answers_have_the_documented_fields(service: Service) -> None:
     answer = await service.accepted("POST", "/observe?stream=s&explain=true", json={"samples": blobs(40).tolist()})
     assert set(answer) == set(ObserveAnswer.__struct_fields__) - {"as_of_seq"}
-    assert set(await service.feedback({"seq": 1, "anomaly": True})) == set(FeedbackAnswer.__struct_fields__)
+    labelled = await service.feedback({"seq": 1, "anomaly": True})
+    assert set(labelled) == set(FeedbackAnswer.__struct_fields__) - {"found"}
     assert set(await service.accepted("GET", "/streams/s")) == set(StreamDescription.__struct_fields__)
     assert set(await service.accepted("GET", "/density?stream=s")) == set(Model.__struct_fields__)
 
@@ -105,6 +106,7 @@ RECORDS = OPERATIONS["ingest_records"]["requestBody"]["content"]
 NDJSON, BYTES = "application/x-ndjson", "application/octet-stream"
 TYPED = {"headers": {"Content-Type": NDJSON}}
 # nobody listens there
+OPENED = f"opened~102~{round(NOW) * 1000}"
 WINDOW = {"streams": "web-*", "from": "2026-12-01T22:00:00Z", "to": 1796167800}
 RULE = {"target": "chat", "url": "http://127.0.0.1:9/"}
 FILE = {"headers": {"Content-Type": BYTES}}
@@ -142,6 +144,8 @@ CALLS: list[tuple[str, str, str, dict[str, Any]]] = [
     ("test_rule", "POST", "/rules/on-call/test", {}),
     ("delete_rule", "DELETE", "/rules/on-call", {}),
     ("list_incidents", "GET", "/incidents", {}),
+    ("get_incident", "GET", f"/incidents/{OPENED}", {}),
+    ("label_incident", "POST", f"/incidents/{OPENED}/label", {"json": {"anomaly": True}}),
     ("label", "POST", "/feedback?stream=s", {"json": {"labels": [{"seq": 50, "anomaly": True}]}}),
     ("get_log_density", "POST", "/density?stream=s", {"json": {"points": [[1, None]]}}),
     ("get_model", "GET", "/density?stream=s", {}),
@@ -213,6 +217,9 @@ async def prepare(service: Service) -> None:
     await service.accepted("PUT", "/streams/kinds", json={"features": features})
     await service.observe([[1.0] * len(kinds)] * 100, "kinds")
     await service.observe(blobs(100))
+    await service.observe([[60.0, -60.0]], "opened")
+    await service.observe(blobs(100), "opened")
+    await service.observe([[60.0, -60.0]], "opened")
 
 
 def assert_documented(name: str, method: str, answer: Any) -> str:
