@@ -69,7 +69,7 @@ class Fleet:
                 return
             began = perf_counter()
             streams = await self._read()
-            self._names, self._streams = sorted(streams), streams
+            self._names, self._streams = list(streams), streams  # the store lists them in order
             self._unknown = [name for name, summary in streams.items() if not summary.is_told]
             fresh = max(FRESH_SECONDS, TIMES_AS_LONG * (perf_counter() - began))
             self._good_until = self._clock.monotonic() + fresh
