@@ -102,8 +102,8 @@ def _resemblance_bytes(config: DetectorConfig) -> int:
 
 
 def _threshold_numbers(config: DetectorConfig) -> int:
-    """What a decision rule keeps: recent scores, those of the level, the labelled ones, runs that were held out."""
-    return ORDINARY_SCORES + (WINDOW if config.drift_relative else 0) + 4 * LABELLED_SCORES + 2 * MOST_RUNS + 1
+    """What a decision rule keeps: ordinary scores with seqs, those of the level, labelled ones, runs held out."""
+    return 2 * ORDINARY_SCORES + (WINDOW if config.drift_relative else 0) + 4 * LABELLED_SCORES + 2 * MOST_RUNS + 1
 
 
 def _recent_samples(config: DetectorConfig) -> int:

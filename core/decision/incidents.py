@@ -10,6 +10,7 @@ from core.config import DetectorConfig
 from core.errors import InvalidSnapshot
 from core.snapshot import Arrays, take
 from core.threshold.ordinary_scores import ENOUGH
+from core.threshold.sample_scores import SampleScores, check_seqs
 
 NOTHING, OPENED, CLOSED, ACCEPTED = range(4)
 INCIDENT_EVENTS: Final = ("", "opened", "closed", "accepted")
@@ -41,7 +42,7 @@ class Incidents:
         self.id = 0
         self.n_flagged = self._n_moving = self._progress = self._n_passed = self._n_anomalous = self._n_normal = 0
         self.peak, self._flagged_at = -np.inf, np.nan
-        self.scores: list[float] = []
+        self.scores = SampleScores()
 
     def adopt(self, other: "Incidents") -> None:
         """Go on from those of another config; an open one that this config had ended ends with the next sample."""
@@ -73,7 +74,9 @@ class Incidents:
         self._progress += 1 if still else MOVING
         self._n_passed, self._flagged_at = 0, time
         self.peak = max(self.peak, score)
-        self.scores = [*self.scores[1 - ENOUGH :], score]
+        self.scores.add(seq, score)
+        if len(self.scores) > ENOUGH:
+            self.scores.drop()
         return ACCEPTED if self._progress >= self._accept_at and not self._n_anomalous else event
 
     def counts_as_ordinary(self, *, still: bool) -> bool:
@@ -93,7 +96,7 @@ class Incidents:
         self._n_anomalous += (label > 0) - (old > 0)
         self._n_normal += flagged * ((label < 0) - (old < 0))
 
-    def accept(self) -> list[float]:
+    def accept(self) -> SampleScores:
         """End the open incident as the new normal; its last scores."""
         scores = self.scores
         self._end()
@@ -106,13 +109,15 @@ class Incidents:
     def renumber(self, shift: int) -> None:
         """Follow the seqs of the samples when they are numbered anew."""
         self.id += shift if self.id else 0
+        self.scores.renumber(shift)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
         counts = [self.n_flagged, self._n_moving, self._progress, self._n_passed, self._n_anomalous, self._n_normal]
         return {
             "incident": np.array([self.n_opened, self.id, *counts]),
-            "incident_scores": np.array([self.peak, *self.scores]) if self.id else np.zeros(0),
+            "incident_scores": np.array([self.peak, *self.scores.scores()]) if self.id else np.zeros(0),
+            "incident_seqs": self.scores.seqs(),
             "incident_time": np.array([self._flagged_at]),
         }
 
@@ -138,6 +143,7 @@ class Incidents:
         is_closed = not any((seq, *counts)) and not len(scores) and np.isnan(time)
         if not (0 <= n_opened < 2**53 and (is_open or is_closed)) or np.isinf(time):
             raise InvalidSnapshot("its open incident is not one")
+        check_seqs(arrays, "incident_seqs", max(len(scores) - 1, 0), next_seq)
 
     def load(self, arrays: Arrays) -> None:
         """Take over a state."""
@@ -145,5 +151,6 @@ class Incidents:
         self.n_opened, self.id, *counts = arrays["incident"].tolist()
         self.n_flagged, self._n_moving, self._progress, self._n_passed, self._n_anomalous, self._n_normal = counts
         if self.id:
-            self.peak, *self.scores = arrays["incident_scores"].tolist()
+            self.peak = float(arrays["incident_scores"][0])
+            self.scores = SampleScores.of(arrays["incident_scores"][1:], arrays["incident_seqs"])
         self._flagged_at = float(arrays["incident_time"][0])

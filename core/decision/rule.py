@@ -22,6 +22,7 @@ from core.snapshot import Arrays, take
 from core.threshold import Threshold, threshold_of
 from core.threshold.ordinary_scores import ENOUGH, OrdinaryScores, finite
 from core.threshold.recent_scores import WINDOW, RecentScores, check_ring
+from core.threshold.sample_scores import NO_SAMPLE, SampleScores
 
 ROUNDINGS: Final = 4 * float_info.epsilon
 
@@ -87,7 +88,7 @@ class DecisionRule:
 
     def begin_warm(self, other: "DecisionRule", n_samples: int, newest: int) -> None:
         """Begin with the newest n_samples ordinary scores of another rule; there are no labels and no incident yet."""
-        self.ordinary = OrdinaryScores.of(other.ordinary.newest(n_samples))
+        self.ordinary = OrdinaryScores.of(SampleScores.of(other.ordinary.newest(n_samples)))
         self._stillness, self._recent, self.base = other._stillness, other._recent, other.base
         self._newest = newest
         self._follow()
@@ -136,7 +137,7 @@ class DecisionRule:
             level = self._next_level(score)
             self._n_seen, self._newest = self._n_seen + 1, seq + i
             if level is not None:
-                self._count(finite(score - level))
+                self._count(seq + i, finite(score - level))
 
     def decide(self, seq: int, X: FloatArray, scores: FloatArray, times: FloatArray) -> Decisions:
         """Decide samples of these values (n, m), the first one number seq, one after the other."""
@@ -198,7 +199,7 @@ class DecisionRule:
         event = self.incidents.flag(self._newest, above, time, still=still)
         incident, ordinary = self.incidents.id, self.incidents.counts_as_ordinary(still=still)
         if ordinary:
-            self._count(above)
+            self._count(self._newest, above)
         if event == ACCEPTED:
             self._accept()
         return incident, event, ordinary
@@ -206,8 +207,8 @@ class DecisionRule:
     def _pass(self, above: float, time: float) -> tuple[int, int]:
         """A sample is not flagged: the incident that it belongs to, and the event."""
         incident, event = self.incidents.id, self.incidents.pass_by(time)
-        self._count(above)
-        if (gathered := self._settling.pass_by(above, self.threshold.value)) is not None:
+        self._count(self._newest, above)
+        if (gathered := self._settling.pass_by(self._newest, above, self.threshold.value)) is not None:
             self._restart(gathered)
         return incident, event
 
@@ -218,9 +219,9 @@ class DecisionRule:
             self._recent.add(finite(score - self.base))
         return level
 
-    def _count(self, above: float) -> None:
-        """Let an ordinary score join those by which the next ones are decided."""
-        if self.ordinary.add(above):
+    def _count(self, seq: int, above: float) -> None:
+        """Let the score of an ordinary sample join those by which the next ones are decided."""
+        if self.ordinary.add(seq, above):
             self._follow()
 
     def _follow(self) -> None:
@@ -257,9 +258,9 @@ class DecisionRule:
         else:
             self.incidents.accept()
 
-    def _restart(self, scores: list[float]) -> None:
+    def _restart(self, scores: SampleScores) -> None:
         self._settling.end()
-        self.ordinary = OrdinaryScores.of(np.array(scores))
+        self.ordinary = OrdinaryScores.of(scores)
         self._follow()
 
     def begin_again(self, scores: FloatArray) -> None:
@@ -269,11 +270,18 @@ class DecisionRule:
             self._recent = RecentScores()
             self._recent.load(scores[-WINDOW:] - level, 0)
             level += self._recent.median
-        self._restart([finite(score - level) for score in scores.tolist()])
+        self._restart(SampleScores((NO_SAMPLE, finite(score - level)) for score in scores.tolist()))
 
     def label(self, seq: int, score: float, level: float, label: int) -> None:
-        """Learn that a sample, its score and level given, is anomalous (+1), normal (-1) or unknown again (0)."""
+        """Learn that a sample, its score and level given, is anomalous (+1), normal (-1) or unknown again (0).
+
+        The score and level are those by which the threshold moves. Where the sample counts, its score then is set aside
+        if it is anomalous.
+        """
         self.threshold.label(seq, finite(score - level), label)
+        self.ordinary.label(seq, anomalous=label > 0)
+        for waiting in (self.incidents.scores, self._settling.scores):
+            waiting.label(seq, anomalous=label > 0)
         self._stale = True
 
     def follow_labels(self) -> None:
@@ -287,6 +295,8 @@ class DecisionRule:
         self._newest += shift
         self.incidents.renumber(shift)
         self.threshold.renumber(shift)
+        self.ordinary.renumber(shift)
+        self._settling.scores.renumber(shift)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
@@ -300,9 +310,9 @@ class DecisionRule:
     def check(self, arrays: Arrays, next_seq: int) -> None:
         """InvalidSnapshot if a state does not fit."""
         self.threshold.check(arrays)
-        self.ordinary.check(arrays)
+        self.ordinary.check(arrays, next_seq)
         self.incidents.check(arrays, next_seq)
-        self._settling.check(arrays)
+        self._settling.check(arrays, next_seq)
         self._stillness.check(arrays, self._n_values)
         take(arrays, "level_base", np.float64, (1,))
         if self._recent is not None:

@@ -24,11 +24,9 @@ from core.scaling import Scaling, check_scaling, given
 from core.snapshot import Arrays, decode_snapshot, encode_snapshot, take, version_of
 from core.validation import checked_samples
 
-VERSION: Final = 5
-OLDER: Final = (2, 3, 4)
-"""Versions that are read too."""
-HOLDING_OUT: Final = 6
-"""The version that is written once samples were held out: builds before it would take them for learned ones."""
+VERSION: Final = 7
+OLDER: Final = (2, 3, 4, 5, 6)
+"""Versions that are read too; 6 is 5 with samples that were held out."""
 
 
 class DetectorState:
@@ -171,13 +169,12 @@ class DetectorState:
         except InvalidSnapshot as error:
             raise InvalidState(error.reason) from error
         meta = {"config": self.config.to_dict(), "first_seq": self.first_seq, "next_seq": self.next_seq}
-        version = HOLDING_OUT if self.held_out.n else VERSION
-        return encode_snapshot("detector", version, meta | ({"warm": True} if self.is_warm else {}), arrays)
+        return encode_snapshot("detector", VERSION, meta | ({"warm": True} if self.is_warm else {}), arrays)
 
     @classmethod
     def from_bytes(cls, blob: bytes) -> "DetectorState":
         """Read the state that to_bytes wrote. Raises InvalidSnapshot for anything else."""
-        meta, arrays = decode_snapshot(blob, "detector", HOLDING_OUT, VERSION, *OLDER)
+        meta, arrays = decode_snapshot(blob, "detector", VERSION, *OLDER)
         try:
             state = cls(DetectorConfig.from_dict(meta["config"]), first_seq=meta["first_seq"])
             state.next_seq, state.is_warm = meta["next_seq"], "warm" in meta

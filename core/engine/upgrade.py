@@ -17,6 +17,7 @@ from core.scaling import Scaling, check_scaling
 from core.snapshot import Arrays, take
 from core.threshold.ordinary_scores import OrdinaryScores
 from core.threshold.recent_scores import check_ring
+from core.threshold.sample_scores import NO_SAMPLE, SampleScores
 
 SCALES_STAYED: Final = 4
 SECOND_MODEL: Final = 3
@@ -28,7 +29,17 @@ def upgraded(arrays: Arrays, config: DetectorConfig, version: int) -> dict[str, 
     arrays = dict(arrays)
     if version <= SECOND_MODEL:
         arrays = _with_decisions(arrays, config)
+    elif "location" in arrays:
+        arrays = _with_seqs(arrays)
     return _with_scales(arrays, config) if version <= SCALES_STAYED else arrays
+
+
+def _with_seqs(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """All arrays of a version whose ordinary scores did not know their samples: no label will set them aside."""
+    for name, n_before in (("ordinary", 0), ("incident", 1), ("settling", 1)):
+        n = len(take(arrays, f"{name}_scores", np.float64, (-1,)))
+        arrays[f"{name}_seqs"] = np.full(max(n - n_before, 0), NO_SAMPLE)
+    return arrays
 
 
 def _with_scales(arrays: dict[str, NDArray[Any]], config: DetectorConfig) -> dict[str, NDArray[Any]]:
@@ -61,7 +72,7 @@ def _with_decisions(arrays: Arrays, config: DetectorConfig) -> dict[str, NDArray
         check_ring(ring, oldest)
         if not np.isfinite(ring).all():
             raise InvalidSnapshot("its recent scores are not finite")
-        rule.ordinary = OrdinaryScores.of(np.roll(ring, -oldest))
+        rule.ordinary = OrdinaryScores.of(SampleScores.of(np.roll(ring, -oldest)))
         del kept["threshold_recent"], kept["threshold_progress"]
         kept["threshold_clock"] = np.array([n_labels])
     return rule.state() | kept

@@ -5,7 +5,6 @@ One model for all that is decided: the threshold before labels, the prior of the
 
 from array import array
 from bisect import bisect_left, bisect_right, insort
-from collections import deque
 from math import exp, log, log10
 from sys import float_info
 from typing import Any, Final
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from core.arrays import FloatArray
 from core.errors import InvalidSnapshot
 from core.snapshot import Arrays, take
+from core.threshold.sample_scores import SampleScores, check_seqs
 
 CAPACITY: Final = 2000
 KEPT_AT_FIRST: Final = 20
@@ -35,52 +35,87 @@ FIT_SHARE: Final = 16
 class OrdinaryScores:
     """The last scores of ordinary samples, and the tail fitted to them.
 
+    A label that says that one of these samples is anomalous sets its score aside: it keeps its place, and counts again
+    when the label goes. While fewer than ENOUGH would be left, all of them count.
+
     Above the score that the share TAIL exceeds, chances fall exponentially, by the largest of the scales that three
     pairs of quantiles show, eq. (31). Where scores came more or less often than that says, their number counts too,
     eq. (32).
 
     >>> scores = OrdinaryScores()
     >>> for score in range(100):
-    ...     _ = scores.add(float(score))
+    ...     _ = scores.add(1 + score, float(score))
     >>> round(scores.threshold(0.002), 1), round(scores.severity(200.0), 1)
     (159.3, 3.6)
     """
 
     def __init__(self) -> None:
         self.n = 0
-        self._ring: deque[float] = deque()
+        self._ring = SampleScores()
         self._ordered: array[float] = array("d")
+        self._all_count = True
         self.start, self.scale = 0.0, TOLERANCE
 
     @classmethod
-    def of(cls, scores: FloatArray) -> "OrdinaryScores":
-        """All of these scores (n,), and no more than CAPACITY, as if more had gone before them."""
+    def of(cls, scores: SampleScores) -> "OrdinaryScores":
+        """All of these scores, and no more than CAPACITY, as if more had gone before them."""
         new = cls()
         new.n = max(len(scores), 2 * (len(scores) - KEPT_AT_FIRST))
-        new._ring, new._ordered = deque(scores.tolist()), array("d", np.sort(scores).tolist())
+        new._take(scores)
         new._fit()
         return new
 
+    def _take(self, scores: SampleScores) -> None:
+        self._ring, self._all_count = scores, scores.n_counted < ENOUGH
+        self._ordered = array("d", sorted(scores.scores().tolist() if self._all_count else scores.counted()))
+
     def newest(self, n: int) -> FloatArray:
-        """The newest n of the scores, or all."""
-        return np.array([*self._ring][-n:], float)
+        """The newest n of the scores that are not set aside, or all of these."""
+        return np.array(self._ring.counted()[-n:], float)
 
     @property
     def enough(self) -> bool:
         """Whether there are scores enough to decide by."""
         return len(self._ring) >= ENOUGH
 
-    def add(self, score: float) -> bool:
-        """Take a score in, and let the oldest go that is too many; whether the tail was fitted again."""
+    def add(self, seq: int, score: float) -> bool:
+        """Take a sample's score in, and let the oldest go that is too many; whether the tail was fitted again."""
         self.n += 1
-        self._ring.append(score)
+        self._ring.add(seq, score)
         insort(self._ordered, score)
         while len(self._ring) > kept_of(self.n):
-            del self._ordered[bisect_left(self._ordered, self._ring.popleft())]
-        if not _is_due(self.n):
+            oldest, counted = self._ring.drop()
+            if counted or self._all_count:
+                self._remove(oldest)
+        if not self._recount() and not _is_due(self.n):
             return False
         self._fit()
         return True
+
+    def _remove(self, score: float) -> None:
+        del self._ordered[bisect_left(self._ordered, score)]
+
+    def label(self, seq: int, *, anomalous: bool) -> None:
+        """Set the score of a sample aside if it is anomalous, or let it count again, and fit the tail again."""
+        if (score := self._ring.label(seq, anomalous=anomalous)) is None:
+            return
+        if not self._recount() and not self._all_count:
+            if anomalous:
+                self._remove(score)
+            else:
+                insort(self._ordered, score)
+        self._fit()
+
+    def _recount(self) -> bool:
+        """Begin or cease to count the scores that are set aside, if it is time."""
+        if self._all_count == (self._ring.n_counted < ENOUGH):
+            return False
+        self._take(self._ring)
+        return True
+
+    def renumber(self, shift: int) -> None:
+        """Follow the seqs of the samples when they are numbered anew."""
+        self._ring.renumber(shift)
 
     def _fit(self) -> None:
         """Scales of an exponential tail by pairs of quantiles, the largest of them: some anomalies hardly move it."""
@@ -148,25 +183,26 @@ class OrdinaryScores:
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
         return {
-            "ordinary_scores": np.array(self._ring, float),
+            "ordinary_scores": self._ring.scores(),
+            "ordinary_seqs": self._ring.seqs(),
             "ordinary_count": np.array([self.n]),
             "ordinary_tail": np.array([self.start, self.scale]),
         }
 
     @staticmethod
-    def check(arrays: Arrays) -> None:
+    def check(arrays: Arrays, next_seq: int) -> None:
         """InvalidSnapshot if these cannot be its arrays."""
         ring = take(arrays, "ordinary_scores", np.float64, (-1,))
         n = int(take(arrays, "ordinary_count", np.int64, (1,))[0])
         _, scale = take(arrays, "ordinary_tail", np.float64, (2,)).tolist()
         if not (0 <= n < 2**53 and len(ring) == kept_of(n) and TOLERANCE <= scale <= LARGEST_SCALE):
             raise InvalidSnapshot("its ordinary scores are not as many as it has seen, or have no tail")
+        check_seqs(arrays, "ordinary_seqs", len(ring), next_seq)
 
     def load(self, arrays: Arrays) -> None:
         """Take over a state."""
-        ring = arrays["ordinary_scores"]
         self.n = int(arrays["ordinary_count"][0])
-        self._ring, self._ordered = deque(ring.tolist()), array("d", np.sort(ring).tolist())
+        self._take(SampleScores.of(arrays["ordinary_scores"], arrays["ordinary_seqs"]))
         self.start, self.scale = arrays["ordinary_tail"].tolist()
 
 

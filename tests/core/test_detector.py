@@ -333,3 +333,23 @@ def test_integers_missing_values_and_lists_are_samples():
     other.observe(np.array(rows, dtype=float))
     assert model.to_bytes() == other.to_bytes()
     assert sys.float_info.max > model.score([[2**64 - 1, 3]])[0]
+
+
+@pytest.mark.parametrize("delay", [1, 5])
+def test_a_labelled_anomaly_of_a_young_stream_does_not_hide_the_next(delay):
+    """The first flagged sample counts as ordinary; while its label did not take it back, its own repeat passed."""
+    detector = Detector(DetectorConfig(n_features=2))
+    X = np.random.default_rng(5).normal([40.0, 20.0], [5.0, 3.0], (60, 2))
+    detector.observe(X[:40])
+    before = detector.threshold
+    first = detector.observe(np.array([[100.0, 60.0]]))
+    assert first.is_anomaly[0]
+    detector.observe(X[40 : 40 + delay])
+    hidden = detector.threshold
+    labelled = detector.feedback(first.records, [True])
+    assert labelled.threshold_after < before + 10 < hidden
+    assert Detector.from_bytes(detector.to_bytes()).threshold == labelled.threshold_after
+    detector.feedback(labelled.records, [None])
+    assert detector.threshold == hidden
+    detector.feedback(first.records, [True])
+    assert detector.observe(np.array([[100.0, 60.0]])).is_anomaly[0]

@@ -6,18 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import Detector, DetectorConfig, InvalidObservation, InvalidSnapshot, InvalidState, Records, decode_snapshot
+from core import Detector, DetectorConfig, InvalidObservation, InvalidState, Records, decode_snapshot
 from core.decision.held_out import MOST_RUNS, HeldOut
 from core.decision.rule import DecisionRule
+from core.engine.state import VERSION
 from core.records.layout import HELD_OUT
-from core.snapshot import version_of
+from core.snapshot import encode_snapshot
 from tests.core.histories import Life, pick, same
 from tests.core.samples import CONTEXTS, VARIANTS, clusters, detector
 from tests.effort import tries
 
 N = 130
 LABELS = {40: {3: True, 7: False}, 70: {50: True, 60: True, 40: False, 41: False}, 110: {60: None, 90: False}}
-OF_SEQS = {"incident", "labelled_seq", "warmup", "threshold_labels", "held_out_first", "held_out_count"}
+SCORES = ["ordinary_seqs", "incident_seqs", "settling_seqs"]
+OF_SEQS = {"incident", "labelled_seq", "warmup", "threshold_labels", "held_out_first", "held_out_count", *SCORES}
 """Arrays of a snapshot that hold seqs."""
 RULE = DetectorConfig(2, expected_anomaly_rate=0.01, incident_accept_samples=30)
 
@@ -61,6 +63,7 @@ def learned(one: Detector) -> dict[str, np.ndarray]:
     if one.ready:
         n_opened, _, *counts = arrays["incident"].tolist()
         arrays["incident_counts"] = np.array([n_opened, *counts])
+        arrays |= {f"{name}_aside": arrays[name] < 0 for name in SCORES}
     return {name: array for name, array in arrays.items() if name not in OF_SEQS}
 
 
@@ -302,14 +305,20 @@ def test_how_long_ago_labels_and_incidents_are_does_not_count_what_is_held_out(s
 # snapshots
 
 
-def test_a_snapshot_is_as_it_was_before_until_a_sample_is_held_out():
+def test_a_snapshot_of_the_version_before_goes_on_and_labels_leave_its_scores_alone():
     one = detector(2)
-    one.observe(np.zeros((2, 2)), held_out=np.zeros(2, bool))
-    assert version_of(one.to_bytes()) == 5
-    one.observe(np.zeros((1, 2)), held_out=np.ones(1, bool))
-    assert version_of(one.to_bytes()) == 6
-    with pytest.raises(InvalidSnapshot, match="version is 6"):
-        decode_snapshot(one.to_bytes(), "detector", 5, 2, 3, 4)
+    one.observe(np.random.default_rng(3).normal(size=(200, 2)))
+    far = one.observe(np.full((1, 2), 50.0))
+    one.observe(np.zeros((3, 2)), held_out=np.ones(3, bool))
+    meta, arrays = decode_snapshot(one.to_bytes(), "detector", VERSION)
+    older = {name: array for name, array in arrays.items() if not name.endswith("_seqs")}
+    back = Detector.from_bytes(encode_snapshot("detector", 6, meta, older))
+    assert (back.n_held_out, back.threshold) == (3, one.threshold)
+    start = back.state.rule.ordinary.start
+    back.feedback(far.records, [True])
+    one.feedback(far.records, [True])
+    assert back.state.rule.ordinary.start == start != one.state.rule.ordinary.start
+    assert Detector.from_bytes(back.to_bytes()).threshold == back.threshold
 
 
 def test_runs_are_bounded_and_the_oldest_go():

@@ -49,14 +49,15 @@ class NaiveDecision:
     def __init__(self, config: DetectorConfig, log_volume: float, types: dict[str, type] = NAIVE_THRESHOLDS) -> None:
         self.config = config
         self.threshold = types[config.threshold](config, 0.0 if config.drift_relative else log_volume)
-        self.ordinary = self.ordinary_type()
+        self.anomalous: set[int] = set()
+        self.ordinary = self.ordinary_type(self.anomalous)
         self.n_seen = self.newest = 0
         self.scores: list[float] = []
         self.x: list[np.ndarray] = []
         self.unflagged_lasting: list[list[int]] = []
         self.n_incidents, self.incident = 0, 0
         self.samples: dict[int, Seen] = {}
-        self.settling: list[float] | None = None
+        self.settling: list[tuple[int, float]] | None = None
         self.floor, self.calm = -inf, 0
         self.base = 0.0
 
@@ -101,15 +102,15 @@ class NaiveDecision:
         self.see(seq, x)
         self.unflagged_lasting.append(self.lasting())
         if (level := self.level()) is not None:
-            self.count(score - level)
+            self.count(seq, score - level)
         self.scores.append(score - self.base)
 
     def see(self, seq: int, x: np.ndarray) -> None:
         self.x.append(x)
         self.n_seen, self.newest = self.n_seen + 1, seq
 
-    def count(self, above: float) -> None:
-        if self.ordinary.add(above):
+    def count(self, seq: int, above: float) -> None:
+        if self.ordinary.add(seq, above):
             self.follow()
 
     def follow(self) -> None:
@@ -151,7 +152,7 @@ class NaiveDecision:
         moving = [s for s in self.flagged() if not s.still]
         decided.ordinary = not self.samples[seq].still and self.counts(len(moving))
         if decided.ordinary:
-            self.count(above)
+            self.count(seq, above)
         progress = MOVING * len(moving) + len(self.flagged()) - len(moving)
         if progress >= MOVING * self.config.incident_accept_samples and not self.is_confirmed():
             decided.event = ACCEPTED
@@ -169,15 +170,15 @@ class NaiveDecision:
             if passed >= self.config.incident_close_samples or self.is_long_ago(time):
                 decided.event = CLOSED
                 self.end()
-        self.count(above)
-        self.settle(above)
+        self.count(seq, above)
+        self.settle(seq, above)
 
-    def settle(self, above: float) -> None:
+    def settle(self, seq: int, above: float) -> None:
         """Gather scores of what was accepted, until there are enough, or CALM samples in a row need no floor."""
         if self.settling is None:
             return
         if above > self.threshold.value:
-            self.settling.append(above)
+            self.settling.append((seq, above))
         self.calm = 0 if above > self.threshold.value else self.calm + 1
         if len(self.settling) >= ENOUGH:
             self.restart(self.settling)
@@ -212,19 +213,19 @@ class NaiveDecision:
         self.incident, self.samples = 0, {}
 
     def accept(self) -> None:
-        scores = [sample.above for sample in self.flagged()]
+        scores = [(seq, sample.above) for seq, sample in self.samples.items() if sample.is_anomaly]
         self.end()
         if len(scores) >= ENOUGH:
             self.restart(scores[-ENOUGH:])
         elif self.config.threshold in ("weighted", "hindsight"):
             self.settling, self.calm = scores, 0
-            self.floor = max(scores) + ROOM * self.ordinary.scale
+            self.floor = max(above for _, above in scores) + ROOM * self.ordinary.scale
 
-    def restart(self, scores: list[float]) -> None:
+    def restart(self, scores: list[tuple[int, float]]) -> None:
         self.settling, self.floor = None, -inf
-        self.ordinary = self.ordinary_type()
-        for score in scores:
-            self.ordinary.add(score)
+        self.ordinary = self.ordinary_type(self.anomalous)
+        for seq, score in scores:
+            self.ordinary.add(seq, score)
         self.follow()
 
     def begin_again(self, scores: list[float]) -> None:
@@ -234,12 +235,13 @@ class NaiveDecision:
             self.scores = [score - level for score in scores]
             level += median(self.scores)
         self.settling, self.floor = None, -inf
-        self.ordinary = self.ordinary_type()
+        self.ordinary = self.ordinary_type(self.anomalous)
         self.ordinary.begin([score - level for score in scores])
         self.follow()
 
     def label(self, seq: int, score: float, level: float, label: int) -> None:
         self.threshold.label(seq, score - level, label)
+        self.ordinary.label(seq, label)
 
     def label_incident(self, seq: int, label: int) -> None:
         """A sample gets a label: it counts if the sample is one of the open incident."""

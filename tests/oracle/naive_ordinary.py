@@ -15,32 +15,56 @@ from core.threshold.ordinary_scores import (
 
 
 class NaiveOrdinary:
-    """Keeps every score since it began, and looks only at those that count."""
+    """Keeps every score since it began, with the seq of its sample, 0 for none, and looks only at those that count.
 
-    def __init__(self) -> None:
-        self.all: list[float] = []
+    anomalous holds the samples that are labelled so; their scores keep their places, and do not count
+    while there are ENOUGH others.
+    """
+
+    def __init__(self, anomalous: set[int]) -> None:
+        self.all: list[tuple[int, float]] = []
+        self.anomalous = anomalous
         self.start, self.scale = 0.0, TOLERANCE
 
-    def kept(self) -> list[float]:
-        """The newer half and KEPT_AT_FIRST more, at most CAPACITY, in rising order."""
+    def window(self) -> list[tuple[int, float]]:
+        """The newer half and KEPT_AT_FIRST more, at most CAPACITY."""
         n = len(self.all)
-        return sorted(self.all[n - min(n, n // 2 + KEPT_AT_FIRST, CAPACITY) :])
+        return self.all[n - min(n, n // 2 + KEPT_AT_FIRST, CAPACITY) :]
 
-    def add(self, score: float) -> bool:
-        """Whether the tail was fitted: every step-th time, step a power of two up to REFIT_EVERY, n / FIT_SHARE."""
-        self.all.append(score)
+    def kept(self) -> list[float]:
+        """Those of the window that count, in rising order."""
+        all_count = self.all_count()
+        return sorted(score for seq, score in self.window() if all_count or seq not in self.anomalous)
+
+    def all_count(self) -> bool:
+        return sum(1 for seq, _ in self.window() if seq not in self.anomalous) < ENOUGH
+
+    def label(self, seq: int, label: int) -> None:
+        """Fit the tail again if a score of the window counts from now on, or does not any more."""
+        changes = (label > 0) != (seq in self.anomalous)
+        (self.anomalous.add if label > 0 else self.anomalous.discard)(seq)
+        if changes and any(seq == other for other, _ in self.window()):
+            self.fit()
+
+    def add(self, seq: int, score: float) -> bool:
+        """Whether the tail was fitted: every step-th time, step a power of two up to REFIT_EVERY, n / FIT_SHARE.
+
+        And as soon as there are ENOUGH without those that are set aside, or not any more.
+        """
+        before = self.all_count()
+        self.all.append((seq, score))
         step = 1
         while 2 * step <= min(len(self.all) // FIT_SHARE, REFIT_EVERY):
             step *= 2
-        if len(self.all) % step:
+        if len(self.all) % step and before == self.all_count():
             return False
         self.fit()
         return True
 
     def begin(self, scores: list[float]) -> None:
-        """Begin with all of these scores, the newer half and KEPT_AT_FIRST more of what has been."""
+        """Begin with these scores, of no known samples, the newer half and KEPT_AT_FIRST more of what has been."""
         before = max(len(scores) - 2 * KEPT_AT_FIRST, 0)
-        self.all = [0.0] * before + scores
+        self.all = [(0, score) for score in [0.0] * before + scores]
         self.fit()
 
     def fit(self) -> None:

@@ -305,7 +305,7 @@ class NothingStandsStill(NaiveDecision):
 
 
 class NeverSettles(NaiveDecision):
-    def settle(self, above):
+    def settle(self, seq, above):
         pass
 
 
@@ -330,8 +330,8 @@ class ForgetsNoGap(NaiveDecision):
 
 
 class KeepsTheFirst(NaiveOrdinary):
-    def kept(self):
-        return sorted(self.all[-2000:])
+    def window(self):
+        return self.all[-2000:]
 
 
 class TailAlone(NaiveOrdinary):
@@ -339,6 +339,30 @@ class TailAlone(NaiveOrdinary):
         tail = super().chance(score)
         reached = sum(1 for other in self.kept() if other >= score)
         return tail / (1 + reached) if score > self.start else tail
+
+
+class LabelsSetNothingAside(NaiveOrdinary):
+    def label(self, seq, label):
+        pass
+
+
+class NothingComesBack(NaiveOrdinary):
+    def label(self, seq, label):
+        if label > 0:
+            super().label(seq, label)
+
+
+class AnomalousScoresCount(NaiveDecision):
+    ordinary_type = LabelsSetNothingAside
+
+
+class WithdrawnLabelsSetAside(NaiveDecision):
+    ordinary_type = NothingComesBack
+
+
+class RestartsForgetLabels(NaiveDecision):
+    def restart(self, scores):
+        super().restart([(0, score) for _, score in scores])
 
 
 class FirstIsKept(NaiveDecision):
@@ -357,6 +381,8 @@ DECISIONS = {
     "one normal label ends all": OneNormalLabelEndsAll,
     "nothing is confirmed": NothingIsConfirmed,
     "gaps are forgotten": ForgetsNoGap,
+    "anomalous scores count": AnomalousScoresCount,
+    "restarts forget labels": RestartsForgetLabels,
     "the first scores are kept": FirstIsKept,
     "counts are ignored": CountsAreIgnored,
 }
@@ -438,6 +464,7 @@ BROKEN = {
     "background settles at once": (DEFAULT, broken(NaiveEvidence, resemblance=SettlesAtOnce)),
     "hears of every sample": (DEFAULT | {"expected_anomaly_rate": 0.5}, HearsOfEverySample),
     "labels tell old scores": (DEFAULT, TellsOldScores),
+    "withdrawn labels set aside": (DEFAULT, type("Broken", (NaiveDetector,), {"decision": WithdrawnLabelsSetAside})),
     "learn before score": (DEFAULT, LearnsBeforeItScores),
     "threshold without prior": (DEFAULT, broken(threshold=WithoutPrior)),
     "rate as expected": (DEFAULT | {"expected_anomaly_rate": 0.02}, broken(threshold=RateAsExpected)),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.threshold.ordinary_scores import CAPACITY, ENOUGH, OrdinaryScores, kept_of
+from core.threshold.sample_scores import SampleScores
 from tests.effort import tries
 
 RNG = np.random.default_rng(3)
@@ -22,8 +23,8 @@ KINDS = {
 
 def scores_of(values: np.ndarray) -> OrdinaryScores:
     scores = OrdinaryScores()
-    for value in values.tolist():
-        scores.add(value)
+    for seq, value in enumerate(values.tolist(), 1):
+        scores.add(seq, value)
     return scores
 
 
@@ -59,8 +60,8 @@ def test_one_anomaly_in_a_hundred_hides_none():
 def test_what_comes_often_is_no_longer_severe():
     scores = scores_of(np.minimum(KINDS["normal"][0][:1000], 3.0))
     before = scores.severity(10.0)
-    for _ in range(9):
-        scores.add(10.0)
+    for seq in range(1001, 1010):
+        scores.add(seq, 10.0)
     assert scores.severity(10.0) < before - 0.9
 
 
@@ -69,23 +70,23 @@ def test_scores_that_are_all_the_same_or_creep_are_not_flagged(creep):
     """A flat stream flagged its own value, some thousandths of a nat above the quantile of its neighbours."""
     values = -3.3 + creep * np.arange(5000)
     scores = scores_of(values[:3000])
-    for value in values[3000:].tolist():
+    for seq, value in enumerate(values[3000:].tolist(), 3001):
         assert value <= scores.threshold(0.001)
-        scores.add(value)
+        scores.add(seq, value)
     assert scores.threshold(0.001) < -1
 
 
 def test_there_is_no_threshold_before_there_are_scores_enough():
     scores = scores_of(np.zeros(ENOUGH - 1))
     assert scores.threshold(0.01) == float_info.max
-    scores.add(0.0)
+    scores.add(ENOUGH, 0.0)
     assert scores.threshold(0.01) < 2
 
 
 def test_the_first_scores_go_soon_and_a_new_start_forgets_all():
     scores = scores_of(np.concatenate([np.full(64, 500.0), np.zeros(200)]))
     assert scores.severity(100.0) > 50
-    scores = OrdinaryScores.of(np.full(ENOUGH, 500.0))
+    scores = OrdinaryScores.of(SampleScores.of(np.full(ENOUGH, 500.0)))
     assert scores.enough
     assert scores.severity(500.0) <= 1
     assert [kept_of(n) for n in (10, 1000, 10**6)] == [10, 520, CAPACITY]
@@ -112,8 +113,53 @@ def test_all_is_finite_and_in_order_for_all_scores(values):
 @settings(max_examples=tries(60), deadline=None)
 def test_a_state_goes_on_alike(values):
     one, two = scores_of(np.array(values)), OrdinaryScores()
-    one.check(one.state())
+    one.label(len(values), anomalous=True)
+    one.check(one.state(), len(values) + 1)
     two.load(one.state())
-    for value in (1.0, -2.0, 7.0):
-        assert one.add(value) == two.add(value)
+    for seq, value in enumerate((1.0, -2.0, 7.0), len(values) + 1):
+        assert one.add(seq, value) == two.add(seq, value)
         assert (one.threshold(0.01), one.severity(2.0)) == (two.threshold(0.01), two.severity(2.0))
+
+
+def test_a_labelled_anomaly_no_longer_hides_its_like_and_a_withdrawn_label_leaves_no_trace():
+    values = np.append(KINDS["normal"][0][:31], 90.0)
+    scores, without = scores_of(values), scores_of(values[:31])
+    hidden, as_before = scores.threshold(0.001), scores.state()
+    assert hidden > 90
+    scores.label(32, anomalous=True)
+    assert scores.threshold(0.001) < 15
+    assert scores.threshold(0.001) == without.threshold(0.001)
+    scores.label(32, anomalous=False)
+    assert all(np.array_equal(array, as_before[name]) for name, array in scores.state().items())
+    assert scores.threshold(0.001) == hidden
+
+
+def test_a_label_of_a_score_that_is_gone_changes_nothing():
+    scores = scores_of(KINDS["normal"][0][:100])
+    before = scores.state()
+    for seq in (1, 30, 101):
+        scores.label(seq, anomalous=True)
+    assert all(np.array_equal(array, before[name]) for name, array in scores.state().items())
+
+
+def test_what_is_set_aside_goes_when_its_time_has_come():
+    values = KINDS["gamma"][0][:500]
+    one, two = scores_of(values[:100]), scores_of(values[:100])
+    one.label(90, anomalous=True)
+    for seq, value in enumerate(values[100:].tolist(), 101):
+        one.add(seq, value)
+        two.add(seq, value)
+    assert all(np.array_equal(array, two.state()[name]) for name, array in one.state().items())
+    assert one.chances(values).tolist() == two.chances(values).tolist()
+
+
+def test_labels_leave_enough_scores_or_all_of_them():
+    values = KINDS["normal"][0][: 2 * ENOUGH]
+    scores = scores_of(values)
+    for seq in range(1, ENOUGH + 1):
+        scores.label(seq, anomalous=True)
+    assert scores.quantile(0.5) == np.median(values[ENOUGH:])
+    scores.label(ENOUGH + 1, anomalous=True)
+    assert scores.quantile(0.5) == np.median(values)
+    scores.add(2 * ENOUGH + 1, 7.0)
+    assert scores.quantile(0.5) == np.median([*values[ENOUGH + 1 :], 7.0])
