@@ -21,8 +21,8 @@ CAPPED = {
 }
 SLACK = 2.5
 """The estimate has room for what these streams do not fill: reservoirs, rounds, labelled samples."""
-LABELS_BYTES = 80_000
-"""Room for labels and times that these few samples do not fill."""
+LABELS_BYTES = 110_000
+"""Room for labels, times and runs held out that these few samples do not fill."""
 ROUND_BEGINS = 25_600
 """From here on a round of the default profile is as long as it can be."""
 
