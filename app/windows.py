@@ -1,6 +1,5 @@
 """Maintenance windows: times in which samples of some streams are scored and marked, but neither learned nor told."""
 
-import re
 from contextlib import suppress
 from typing import Annotated, Final
 
@@ -15,8 +14,6 @@ from app.streams.open.clock import Clock
 from app.streams.open.schedule import EMPTY, Schedule
 
 LONGEST_SECONDS: Final = 366 * 86_400.0
-NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-NAME_LIMIT: Final = "1 to 64 letters, digits, dots, underscores or hyphens"
 
 
 class InvalidWindow(Refused):
@@ -51,10 +48,8 @@ def read_window(body: bytes) -> Window:
     return msgspec.json.decode(body, type=Window)
 
 
-def check(name: str, window: Window) -> None:
+def check(window: Window) -> None:
     """Raise InvalidWindow for a window that cannot be used."""
-    if not NAME.fullmatch(name):
-        raise InvalidWindow("window", name, NAME_LIMIT)
     if not patterns.PATTERN.fullmatch(window.streams):
         raise InvalidWindow("streams", window.streams, patterns.WANTED)
     if window.end <= window.begin:

@@ -12,10 +12,8 @@ from app.streams.ids import NOT_DOTS, PATTERN, checked_stream_id
 from app.streams.log.positions import MAX_SEQ
 
 STREAM: dict[str, Any] = {"type": "string", "pattern": f"^{NOT_DOTS}{PATTERN}$", "examples": ["web-1"]}
-SOURCE: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$", "examples": ["telegraf"]}
-RULE: dict[str, Any] = SOURCE | {"examples": ["on-call"]}
-TEMPLATE: dict[str, Any] = SOURCE | {"examples": ["plants"]}
-WINDOW: dict[str, Any] = SOURCE | {"examples": ["deploy"]}
+NAME: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"}
+SOURCE: dict[str, Any] = NAME | {"examples": ["telegraf"]}
 T = TypeVar("T")
 
 STREAM_ALONE = re.compile(f"stream=({PATTERN})".encode())

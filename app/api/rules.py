@@ -1,6 +1,5 @@
 """/rules: who is told of incidents."""
 
-import re
 from typing import Any, Final
 
 import httpx2
@@ -9,41 +8,35 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.bodies.reading import InvalidBody, checked_tree, choices_of, invalid_form, read_small
-from app.api.queries import RULE, read_query
+from app.api.documents import ALL, Resource, permitted, refuse_name
 from app.api.routing import JSON, OF_STORE, Answer, Operation, Route, answer, ref
 from app.api.schemas.rules import RuleAnswer, RuleList, TestAnswer
-from app.api.service import Service, service_of
+from app.api.service import Service
 from app.notices.addresses import HostUnknown, TargetRefused, addresses_of
+from app.notices.catalog import UnknownRule
 from app.notices.notice import trial_notice
 from app.notices.posts import post_of
 from app.notices.rule import InvalidRule, Rule, check, redacted
 from app.notices.sender import PORTS, NotDelivered
 from app.security import Scope
 
-NAME: Final = re.compile(RULE["pattern"].strip("^$"))
-NAME_LIMIT: Final = "1 to 64 letters, digits, dots, underscores or hyphens"
+KIND: Final = UnknownRule.kind
 SHOWN: Final = {*Rule.__struct_fields__} - {"secret", "url"}
-ALL: Final = "*"
-"""A rule tells somebody else of streams, and its URL may be a secret: that takes a key for all streams."""
 
 
 async def put_rule(request: Request) -> Response:
     """Keep a rule."""
-    service, name = permitted(request)
-    if not NAME.fullmatch(name):
-        raise InvalidRule("rule", name, NAME_LIMIT)
+    service, name = rule_in(request)
+    refuse_name(KIND, name, InvalidRule)
     rule = read_rule(checked_tree(await read_small(request)))
     await refuse_private(service, rule)
     is_new = await service.tasks.shielded(service.rules.put(name, msgspec.json.encode(rule)))
     return answer(described(name, rule), 201 if is_new else 200)
 
 
-def permitted(request: Request) -> tuple[Service, str]:
-    """Give the rule that the path names, if the request's key may do anything with rules."""
-    service = service_of(request)
-    service.keys.permit(request, Scope.ADMIN, ALL)
-    read_query(request)
-    return service, request.path_params.get("rule", "")
+def rule_in(request: Request) -> tuple[Service, str]:
+    """Give the rule that the path names. It tells others of streams, and its URL may be a secret: a key for all."""
+    return permitted(request, KIND, Scope.ADMIN, ALL)
 
 
 def read_rule(given: Any) -> Rule:
@@ -77,7 +70,7 @@ async def refuse_private(service: Service, rule: Rule) -> None:
 
 async def get_rule(request: Request) -> Response:
     """Give a rule."""
-    service, name = permitted(request)
+    service, name = rule_in(request)
     return answer(described(name, await service.rules.newest(name)))
 
 
@@ -89,7 +82,7 @@ def described(name: str, rule: Rule) -> RuleAnswer:
 
 async def delete_rule(request: Request) -> Response:
     """Delete a rule; what it has not told yet stays untold."""
-    service, name = permitted(request)
+    service, name = rule_in(request)
     await service.rules.newest(name)
     await service.tasks.shielded(forget(service, name))
     return Response(status_code=204)
@@ -103,13 +96,13 @@ async def forget(service: Service, name: str) -> None:
 
 async def get_rules(request: Request) -> Response:
     """List rules."""
-    service, _ = permitted(request)
+    service, _ = rule_in(request)
     return answer(RuleList(await service.rules.names()))
 
 
 async def post_test(request: Request) -> Response:
     """Send a test notice, once."""
-    service, name = permitted(request)
+    service, name = rule_in(request)
     rule, now = await service.rules.newest(name), service.registry.worker.clock.now()
     notice = trial_notice(name, rule.streams, now)
     try:
@@ -119,67 +112,17 @@ async def post_test(request: Request) -> Response:
     return answer(TestAnswer(notice.id, True, status))
 
 
-PATH = {"rule": (RULE, "the rule")}
-ONE = {JSON: ref("RuleAnswer")}
+RULES: Final = Resource(
+    kind=KIND,
+    noun="rule",
+    example="on-call",
+    reading=Scope.ADMIN,
+    changing=Scope.ADMIN,
+    on_list="All that has to do with rules needs a key that may administer all streams.",
+    on_put="Workers follow within seconds.",
+)
 ROUTES = [
-    Route(
-        "GET",
-        "/rules",
-        get_rules,
-        Operation(
-            id="list_rules",
-            tag="rules",
-            summary="List rules",
-            description="All that has to do with rules needs a key that may administer all streams.",
-            scope=Scope.ADMIN,
-            answers={200: Answer({JSON: ref("RuleList")})},
-            problems=OF_STORE,
-        ),
-    ),
-    Route(
-        "PUT",
-        "/rules/{rule}",
-        put_rule,
-        Operation(
-            id="put_rule",
-            tag="rules",
-            summary="Keep a rule",
-            description="Workers follow within seconds.",
-            scope=Scope.ADMIN,
-            path=PATH,
-            body={JSON: ref("RuleBody")},
-            answers={200: Answer(ONE, "Replaced"), 201: Answer(ONE, "Created")},
-            problems=("invalid_rule", "too_many", *OF_STORE),
-        ),
-    ),
-    Route(
-        "GET",
-        "/rules/{rule}",
-        get_rule,
-        Operation(
-            id="get_rule",
-            tag="rules",
-            summary="Get a rule",
-            scope=Scope.ADMIN,
-            path=PATH,
-            answers={200: Answer(ONE)},
-            problems=("unknown_rule", *OF_STORE),
-        ),
-    ),
-    Route(
-        "DELETE",
-        "/rules/{rule}",
-        delete_rule,
-        Operation(
-            id="delete_rule",
-            tag="rules",
-            summary="Delete a rule",
-            scope=Scope.ADMIN,
-            path=PATH,
-            answers={204: Answer()},
-            problems=("unknown_rule", *OF_STORE),
-        ),
-    ),
+    *RULES.routes(list_=get_rules, put=put_rule, get=get_rule, delete=delete_rule),
     Route(
         "POST",
         "/rules/{rule}/test",
@@ -190,7 +133,7 @@ ROUTES = [
             summary="Send a test notice",
             description="It is sent once, at once, whatever the rule says of severities and hours.",
             scope=Scope.ADMIN,
-            path=PATH,
+            path=RULES.path,
             answers={200: Answer({JSON: ref("TestAnswer")})},
             problems=("unknown_rule", *OF_STORE),
         ),

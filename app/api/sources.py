@@ -1,6 +1,5 @@
 """/sources: how the records of agents become samples."""
 
-import re
 from typing import Any, Final
 
 import msgspec
@@ -8,27 +7,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.bodies.reading import InvalidBody, checked_tree, choices_of, invalid_form, read_small
-from app.api.queries import SOURCE, read_query
-from app.api.routing import JSON, OF_STORE, Answer, Operation, Route, answer, ref
+from app.api.documents import ALL, Resource, permitted, refuse_name
+from app.api.routing import answer
 from app.api.schemas.sources import SourceAnswer, SourceList
-from app.api.service import Service, service_of
+from app.api.service import Service
 from app.security import Scope
+from app.sources.catalog import UnknownSource
 from app.sources.presets import PRESETS
 from app.sources.source import InvalidSource, Source, check
 
-NAME: Final = re.compile(SOURCE["pattern"].strip("^$"))
-NAME_LIMIT: Final = "1 to 64 letters, digits, dots, underscores or hyphens"
-ALL: Final = "*"
-"""Whoever changes a source changes what becomes of the records of others: that takes a key for all streams."""
+KIND: Final = UnknownSource.kind
 
 
 async def put_source(request: Request) -> Response:
     """Keep a source."""
-    service, name = service_of(request), request.path_params["source"]
-    service.keys.permit(request, Scope.ADMIN, ALL)
-    read_query(request)
-    if not NAME.fullmatch(name):
-        raise InvalidSource("source", name, NAME_LIMIT)
+    service, name = permitted(request, KIND, Scope.ADMIN, ALL)
+    refuse_name(KIND, name, InvalidSource)
     source = read_source(checked_tree(await read_small(request)))
     is_new = await service.tasks.shielded(service.sources.put(name, msgspec.json.encode(source)))
     return answer(described(name, source, is_preset=False), 201 if is_new else 200)
@@ -53,9 +47,7 @@ def read_source(given: Any) -> Source:
 
 async def get_source(request: Request) -> Response:
     """Give a source."""
-    service, name = service_of(request), request.path_params["source"]
-    service.keys.permit(request, Scope.READ)
-    read_query(request)
+    service, name = permitted(request, KIND, Scope.READ)
     return answer(await find(service, name))
 
 
@@ -73,79 +65,23 @@ def described(name: str, source: Source, *, is_preset: bool) -> SourceAnswer:
 
 async def delete_source(request: Request) -> Response:
     """Delete a source; if a preset has its name, that is there again."""
-    service, name = service_of(request), request.path_params["source"]
-    service.keys.permit(request, Scope.ADMIN, ALL)
-    read_query(request)
+    service, name = permitted(request, KIND, Scope.ADMIN, ALL)
     await service.tasks.shielded(service.sources.delete(name))
     return Response(status_code=204)
 
 
 async def get_sources(request: Request) -> Response:
     """List sources."""
-    service = service_of(request)
-    service.keys.permit(request, Scope.READ)
-    read_query(request)
+    service, _ = permitted(request, KIND, Scope.READ)
     return answer(SourceList(await service.sources.names()))
 
 
-PATH = {"source": (SOURCE, "the source")}
-ONE = {JSON: ref("SourceAnswer")}
-ROUTES = [
-    Route(
-        "GET",
-        "/sources",
-        get_sources,
-        Operation(
-            id="list_sources",
-            tag="sources",
-            summary="List sources",
-            scope=Scope.READ,
-            answers={200: Answer({JSON: ref("SourceList")})},
-            problems=OF_STORE,
-        ),
-    ),
-    Route(
-        "PUT",
-        "/sources/{source}",
-        put_source,
-        Operation(
-            id="put_source",
-            tag="sources",
-            summary="Keep a source",
-            description="Needs a key that may administer all streams. Other workers follow within seconds.",
-            scope=Scope.ADMIN,
-            path=PATH,
-            body={JSON: ref("SourceBody")},
-            answers={200: Answer(ONE, "Replaced"), 201: Answer(ONE, "Created")},
-            problems=("invalid_source", "invalid_config", "too_many", *OF_STORE),
-        ),
-    ),
-    Route(
-        "GET",
-        "/sources/{source}",
-        get_source,
-        Operation(
-            id="get_source",
-            tag="sources",
-            summary="Get a source",
-            scope=Scope.READ,
-            path=PATH,
-            answers={200: Answer(ONE)},
-            problems=("unknown_source", *OF_STORE),
-        ),
-    ),
-    Route(
-        "DELETE",
-        "/sources/{source}",
-        delete_source,
-        Operation(
-            id="delete_source",
-            tag="sources",
-            summary="Delete a source",
-            scope=Scope.ADMIN,
-            path=PATH,
-            answers={204: Answer()},
-            problems=("unknown_source", *OF_STORE),
-        ),
-    ),
-]
+ROUTES = Resource(
+    kind=KIND,
+    noun="source",
+    example="telegraf",
+    reading=Scope.READ,
+    changing=Scope.ADMIN,
+    on_put="Needs a key that may administer all streams. Other workers follow within seconds.",
+    refusals=("invalid_config",),
+).routes(list_=get_sources, put=put_source, get=get_source, delete=delete_source)
