@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from app.storage import StoreError, SummaryRow
+from app.storage import StoreError, StoreUnavailable, SummaryRow
 from app.streams.open.session import Session
 from app.streams.open.worker import Worker
 
@@ -22,22 +22,31 @@ class SummaryWriter:
         self._is_failing = False
 
     async def write(self, sessions: Iterable[Session]) -> None:
-        """Store the summaries of those of these streams that have changed; a refusal by the store is logged once."""
+        """Store the summaries of those of these streams that have changed; no failure is raised, one is logged."""
         due = [session for session in sessions if session.summary_is_due and session.current_state is not None]
+        failure = None
         for begin in range(0, len(due), AT_ONCE):
-            await self._write(due[begin : begin + AT_ONCE])
+            failure = await self._write(due[begin : begin + AT_ONCE]) or failure
+            if isinstance(failure, StoreUnavailable):
+                break  # the next ones would wait as long for the same answer
+        if failure is not None and not self._is_failing:
+            unexpected = None if isinstance(failure, StoreError) else failure
+            logger.warning("summaries of streams not stored: %s", failure, exc_info=unexpected)
+        if due:
+            self._is_failing = failure is not None
 
-    async def _write(self, due: Sequence[Session]) -> None:
+    async def _write(self, due: Sequence[Session]) -> Exception | None:
+        """Store summaries and give what went wrong; they stay due then, also if this is cancelled."""
         try:
             await self._learn_when_written(due)
             await self._store.put_summaries(self._rows(due))
-            self._is_failing = False
-        except StoreError as error:
+            return None
+        except BaseException as error:
             for session in due:
                 session.summary_is_due = True
-            if not self._is_failing:
-                logger.warning("summaries of streams not stored: %s", error)
-            self._is_failing = True
+            if not isinstance(error, Exception):
+                raise
+            return error
 
     async def _learn_when_written(self, sessions: Sequence[Session]) -> None:
         """Ask the store when those streams were last written that were not written since they were loaded."""

@@ -8,8 +8,9 @@ import pytest
 
 from app.storage import StoreUnavailable, SummaryRow
 from app.storage.memory import MemoryStore
+from app.streams.maintenance.summarizer import Summarizer
 from app.streams.open.summary import Summary, read_summary
-from tests.app.harness import NOW, DisturbedStore, Service, blobs, raising
+from tests.app.harness import NOW, DisturbedStore, Service, blobs, raising, until
 
 HOUR = int(NOW // 3600)
 ORDERS = ["name", "flagged", "incidents", "silent", "review", "warming_up"]
@@ -216,6 +217,71 @@ async def test_a_store_that_takes_no_summary_disturbs_nothing_and_gets_it_later(
         del store.before["put_summaries"]
         await service.registry.summaries.write(service.registry.sessions.values())
         assert read_summary("s", (await store.find_summaries(["s"]))["s"]).n_seen == 4
+
+
+async def test_summaries_whose_write_is_interrupted_are_stored_at_the_end():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        await service.observe(blobs(3))
+        writing = asyncio.Event()
+
+        async def hang() -> None:
+            writing.set()
+            await asyncio.Event().wait()
+
+        store.before["put_summaries"] = hang
+        task = asyncio.create_task(service.registry.summaries.write(service.registry.sessions.values()))
+        await writing.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        del store.before["put_summaries"]
+    assert read_summary("s", (await store.find_summaries(["s"]))["s"]).n_seen == 3
+
+
+async def test_an_unexpected_failure_of_the_store_does_not_end_the_shutdown(caplog):
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        await service.observe(blobs(3))
+        store.before["put_summaries"] = raising(RuntimeError("odd"))
+        for _ in range(3):
+            await service.registry.summaries.write(service.registry.sessions.values())
+    assert caplog.text.count("summaries of streams not stored: odd") == 1
+    assert (await store.load("s"))[0].position.seq == 3
+
+
+async def test_the_background_goes_on_after_a_stream_that_cannot_be_described(monkeypatch):
+    async with Service() as service:
+        tries = []
+
+        async def fill() -> None:
+            tries.append(1)
+            raise RuntimeError("odd")
+
+        monkeypatch.setattr(service.clock, "sleep", lambda _: asyncio.sleep(0))
+        summarizer = Summarizer(service.registry, fill)
+        summarizer.start()
+        await until(lambda: len(tries) == 2)
+        await summarizer.stop()
+
+
+async def test_while_the_store_is_away_a_round_asks_it_once(monkeypatch):
+    monkeypatch.setattr("app.streams.open.summary_writer.AT_ONCE", 1)
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        for stream in ("a", "b", "c"):
+            await service.observe(blobs(1), stream)
+        asked = []
+
+        async def refuse() -> None:
+            asked.append(1)
+            raise StoreUnavailable("away")
+
+        store.before["put_summaries"] = refuse
+        await service.registry.summaries.write(service.registry.sessions.values())
+        assert len(asked) == 1
+        del store.before["put_summaries"]
+        await service.registry.summaries.write(service.registry.sessions.values())
+    assert (await store.find_summaries(["a", "b", "c"])).keys() == {"a", "b", "c"}
 
 
 @pytest.mark.parametrize("end", ["reset", "import", "delete", "create"])
