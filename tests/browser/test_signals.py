@@ -196,6 +196,17 @@ def test_a_silence_that_goes_on_is_a_gap_until_now(service: ServiceProcess, clie
         assert inked(chart, 0.74, 1, "--line") == 0
 
 
+def test_by_the_clock_a_young_stream_leaves_no_room_for_times_to_come(
+    service: ServiceProcess, client: Client, visit: Visit
+) -> None:
+    begin = time.time() - 2400
+    client.observe("young", clusters(40), timestamps=[begin + 60 * k for k in range(40)])
+    shown = StreamPage(visit(address(service.url, "young")))
+    expect(shown.chart).to_have_attribute("data-axis", "time")
+    await_band(signal(shown.page, "cpu"))
+    assert inked(signal(shown.page, "cpu"), 0.8, 0.95, "--line") > 0
+
+
 def test_times_are_those_of_the_browser_and_samples_that_came_together_stand_side_by_side(
     service: ServiceProcess, client: Client, visit: Visit
 ) -> None:

@@ -20,6 +20,7 @@ ROW = "an array of numbers or nulls, or an object of named numbers or nulls"
 ID = "null, or a text of 1 to 256 characters without control characters"
 
 UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+MALFORMED_TIME = "Invalid RFC3339 encoded datetime"
 MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
 EXPECTED = re.compile(r"Expected `([^`]*)`(?:, got `[^`]*`)?(?: (.*))?", re.DOTALL)
 BOUND = re.compile(r"(of length )?([<>]=) (\d+)")
@@ -34,12 +35,16 @@ def plain(what: str, known: Sequence[str] = ()) -> str:
         return "given"
     if what == "Number out of range":
         return HELD
+    if what == MALFORMED_TIME:
+        return TIME
     expected = EXPECTED.fullmatch(what)
     return what if expected is None else wanted(expected[1].split(" | "), expected[2] or "")
 
 
 def wanted(kinds: Sequence[str], bound: str) -> str:
     """Say which kinds of value are wanted, in which bounds."""
+    if "datetime" in kinds:
+        return TIME
     kind = " or ".join(KINDS.get(kind, kind) for kind in kinds)
     if bound.startswith("matching regex"):
         return f"{kind} without control characters"

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.api.bodies.wording import TIME
 from app.documents import FRESH_SECONDS
 from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
@@ -69,6 +70,17 @@ async def test_what_is_no_window_is_refused(service: Service, fields: dict[str, 
     problem = await service.refused("PUT", "/windows/deploy", 422, code, json=DEPLOY | fields)
     assert problem["field"] == field
     assert await service.accepted("GET", "/windows") == {"windows": []}
+
+
+@pytest.mark.parametrize("moment", ["2027-01-15", "2027-01-15T08:01:40", None])
+async def test_a_time_that_is_none_is_refused_with_how_to_write_one(service: Service, moment: str | None) -> None:
+    for method, path, body, field in (
+        ("PUT", "/windows/deploy", DEPLOY | {"from": moment}, "from"),
+        ("POST", "/feedback?stream=s", {"ranges": [{"from": moment, "to": NOW, "anomaly": True}]}, "ranges[0].from"),
+    ):
+        problem = await service.refused(method, path, 422, "invalid_body", json=body)
+        assert problem["detail"].startswith(f"{field} is ")
+        assert problem["limit"] == TIME
 
 
 async def test_a_name_that_is_none_is_refused(service: Service) -> None:

@@ -18,7 +18,8 @@ export function FlagsChart({ begin, flags }: Props): preact.JSX.Element {
   const most = Math.max(...flags);
   const total = flags.reduce((sum, value) => sum + value, 0);
   const top = flags.indexOf(most);
-  const said = total === 0 ? "No sample was flagged in the last 24 hours." : `${plural(total, "sample")} flagged in the last 24 hours, most of them (${count(most)}) in the hour from ${hour(begin[top])}.`;
+  const where = most === total ? "all in the hour" : `${count(most)} of them in the busiest hour,`;
+  const said = total === 0 ? "No sample was flagged in the last 24 hours." : `${plural(total, "sample")} flagged in the last 24 hours, ${where} from ${hour(begin[top])}.`;
   return (
     <figure class="flags-chart">
       <svg viewBox={`0 0 ${flags.length} 40`} preserveAspectRatio="none" role="img" aria-label={said}>

@@ -128,8 +128,8 @@ function told(rows: Row[], span: Span, frame: Frame): string {
   const flagged = shown.filter((row) => row.isAnomaly).length;
   const above = frame.above > 0 ? ` ${plural(frame.above, "score")} above the frame, drawn at its top edge.` : "";
   const incidents = stretchesOf(shown).length;
-  const within = incidents > 0 ? ` in ${plural(incidents, "incident")}` : "";
-  return `${toldOf(last)} Flagged here: ${count(flagged)} of ${plural(shown.length, "sample")} drawn${within}.${above}`;
+  const within = incidents > 0 ? ` Incidents here: ${count(incidents)}.` : "";
+  return `${toldOf(last)} Flagged here: ${count(flagged)} of ${plural(shown.length, "sample")} drawn.${within}${above}`;
 }
 
 function toldOf(row: Row): string {

@@ -8,7 +8,7 @@ import { placed } from "../timeline/axis";
 import { shadeView } from "../timeline/shade";
 import { drawMarks, drawPresent, drawSelected } from "../timeline/marks";
 import { lineSeries, usePlot } from "../timeline/plot";
-import { bottomAxis, leftAxis } from "../timeline/ticks";
+import { RIGHT_PX, bottomAxis, leftAxis } from "../timeline/ticks";
 import type { View } from "../timeline/view";
 import type { Frame } from "./frame";
 
@@ -52,7 +52,7 @@ function options(newest: { readonly current: Shown }, byClock: boolean): Omit<uP
   return {
     height: HEIGHT,
     legend: { show: false },
-    padding: [10, 8, 0, 0],
+    padding: [10, RIGHT_PX, 0, 0],
     scales: {
       x: { time: byClock, range: () => newest.current.view.edges },
       y: { range: () => [newest.current.frame.low, newest.current.frame.high] },

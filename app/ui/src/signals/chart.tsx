@@ -8,7 +8,7 @@ import type { placed } from "../timeline/axis";
 import { shadeView } from "../timeline/shade";
 import { type Mark, drawMarks, drawSelected } from "../timeline/marks";
 import { lineSeries, usePlot } from "../timeline/plot";
-import { bottomAxis, leftAxis, logAxis } from "../timeline/ticks";
+import { RIGHT_PX, bottomAxis, leftAxis, logAxis } from "../timeline/ticks";
 import type { View } from "../timeline/view";
 import type { Edges } from "./band";
 import { type Frame, frameOf } from "./frame";
@@ -68,7 +68,7 @@ function options(newest: { readonly current: Shown }): Omit<uPlot.Options, "widt
   return {
     height: HEIGHT + (isLast ? AXIS_HEIGHT : 0),
     legend: { show: false },
-    padding: [6, 8, isLast ? 0 : 6, 0],
+    padding: [6, RIGHT_PX, isLast ? 0 : 6, 0],
     scales: {
       x: { time: axis.byClock, range: () => newest.current.view.edges },
       y: { distr: frame.isLog ? 3 : 1, range: () => [newest.current.frame.low, newest.current.frame.high] },

@@ -20,7 +20,7 @@ export function drawMarks(plot: uPlot, marks: Mark[], pixels: number): void {
   const [flag, surface, anomaly, normal] = ["flag", "surface", "anomaly", "normal"].map(colour) as [string, string, string, string];
   ctx.save();
   ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top - size * 2, bbox.width, bbox.height + size * 4);
+  ctx.rect(bbox.left, bbox.top - size * 2, bbox.width + size * 2, bbox.height + size * 4);
   ctx.clip();
   ctx.setLineDash([]);
   for (const { x: at, y: value, isAnomaly, label } of marks) {

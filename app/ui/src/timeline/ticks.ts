@@ -7,6 +7,8 @@ const MINUTE = 60;
 const DAY = 86_400;
 const MONTH = 28 * DAY;
 const MOST_DECADES = 4;
+/** Room at the right for half of the last tick's text. */
+export const RIGHT_PX = 28;
 
 /** The timezone in which the page shows times: that of the browser. */
 export const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -50,7 +50,7 @@ export function useView(stream: string, state: StreamState, mayLabel: boolean): 
   const isClock = useFirst(tellsApart(state.tail), state.tail.length >= ENOUGH);
   const axis = useMemo(() => axisOf(rows, chosen ?? isClock), [rows, chosen ?? isClock]);
   const now = useNow(kept === null && axis.byClock);
-  const edges = useMemo(() => (now === null ? ends(axis, span) : untilNow(ends(axis, span), now)), [axis, span, now]);
+  const edges = useMemo(() => edgesOf(axis, span, newest, now), [axis, span, newest, now]);
   const brush = useBrush(axis, span, mayLabel);
   return {
     brush,
@@ -104,6 +104,12 @@ export async function readHistory(stream: string, span: Span, more: Query = {}):
     from = part.next;
   }
   return rows;
+}
+
+/** The places of the left and the right edge. By the clock they do not leave room for samples to come. */
+function edgesOf(axis: Axis, span: Span, newest: number, now: number | null): [number, number] {
+  const found = ends(axis, axis.byClock ? { ...span, to: Math.min(span.to, newest) } : span);
+  return now === null ? found : untilNow(found, now);
 }
 
 /** Edges that show a silence: one of more than a small part of what they show, but of no more than that. */

@@ -126,7 +126,7 @@ function neighbour(drawn: Layout, active: number, key: string): number | undefin
 
 function summary({ nodes, n_learned }: Model): string {
   const leaves = nodes.filter((node) => node.leaf).length;
-  return `${plural(nodes.length, "node")}, ${leaves} of them undivided, learned from ${plural(n_learned, "sample")}. Under each circle: samples counted in it.`;
+  return `${plural(nodes.length, "node")}, ${leaves} undivided, learned from ${plural(n_learned, "sample")}. Under each circle: samples counted in it.`;
 }
 
 function described(node: Node, features: FeatureConfig[]): string {
