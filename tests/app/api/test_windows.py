@@ -30,7 +30,9 @@ async def learned(service: Service, stream: str) -> dict[str, Any]:
     detector = await model_of(service, stream)
     arrays = detector.state.state()
     gone = ("held_out_first", "held_out_count", "warmup", "incident", "labelled_seq")
-    return {name: array.tobytes() for name, array in arrays.items() if name not in gone}
+    numbers = ("ordinary_seqs", "incident_seqs", "settling_seqs")
+    set_aside = {name: (arrays[name] < 0).tobytes() for name in numbers}
+    return {name: array.tobytes() for name, array in arrays.items() if name not in gone + numbers} | set_aside
 
 
 # the documents
