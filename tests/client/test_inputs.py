@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from itan_client import calls
 from itan_client.inputs import ids_of, rows_of, times_of
 
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC).timestamp()
@@ -98,3 +99,19 @@ def test_ids_are_of_the_call_unless_given() -> None:
     assert ids_of(None, 2) is None
     assert ids_of(("a", None), 2) == ["a", None]
     assert len({*(ids_of("auto", 3) or ()), *(ids_of("auto", 3) or ())}) == 6
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda time: calls.put_window("deploy", "web-*", time, NOON),
+        lambda time: calls.put_window("deploy", "web-*", NOON, time),
+        lambda time: calls.feedback("web", ranges=[{"from": time, "to": NOON, "anomaly": True}]),
+        lambda time: calls.incidents(end=time),
+    ],
+)
+def test_every_call_takes_a_time_of_any_kind_but_none_without_a_zone(call: Any) -> None:
+    with pytest.raises(ValueError, match="no time zone"):
+        call(datetime(2026, 11, 29, 12))  # noqa: DTZ001
+    first, *others = [call(time) for time in (NOON, np.float64(NOON), INDEX[0], datetime.fromtimestamp(NOON, UTC))]
+    assert [(other.params, other.body) for other in others] == [(first.params, first.body)] * 3

@@ -6,6 +6,7 @@ from urllib.parse import quote
 import msgspec
 
 from itan_client.answers.windows import Window, WindowPage
+from itan_client.inputs import moment_of
 from itan_client.request import JSON, Request, encode, nothing
 
 
@@ -26,7 +27,7 @@ def put_window(
 
     begin and end are epoch seconds, RFC 3339, or a datetime with a zone; a sample at begin lies in it, one at end not.
     """
-    fields = {"streams": streams, "from": begin, "to": end, "reason": reason}
+    fields = {"streams": streams, "from": moment_of(begin), "to": moment_of(end), "reason": reason}
     return Request("PUT", _path(window), _WINDOW, {}, encode(fields), JSON)
 
 
