@@ -1,7 +1,6 @@
 """/windows: when samples of which streams are scored, but neither learned nor told."""
 
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -9,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.bodies.reading import InvalidBody, checked_tree, invalid_form, read_small
+from app.api.bodies.records import seconds_of
 from app.api.documents import Resource, permitted, refuse_name
 from app.api.moments import LATEST, LIMIT, is_plausible
 from app.api.routing import answer
@@ -69,12 +69,12 @@ def read_window(given: Any) -> Window:
         body = msgspec.convert(given, WindowBody)
     except msgspec.ValidationError as error:
         raise invalid_form(str(error), given, "", tuple(WindowBody.__struct_encode_fields__)) from error
-    return Window(body.streams, seconds_of("from", body.begin), seconds_of("to", body.end), body.reason)
+    return Window(body.streams, plausible("from", body.begin), plausible("to", body.end), body.reason)
 
 
-def seconds_of(field: str, moment: Moment) -> float:
+def plausible(field: str, moment: Moment) -> float:
     """Give a time in epoch seconds. Raises InvalidWindow for one that no sample can have."""
-    seconds = moment.timestamp() if isinstance(moment, datetime) else float(moment)
+    seconds = seconds_of(moment)
     if not is_plausible(seconds):
         raise InvalidWindow(field, seconds, LIMIT + advice(seconds, LATEST))
     return seconds

@@ -6,7 +6,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from app.commands.connection import DEFAULT_URL, Key, Stream, Url, connected, one_line_errors
-from app.commands.incidents import moment
+from app.commands.moments import moment
 from app.commands.objects import print_json
 from app.severity import meaning
 from itan_client import InspectedSample

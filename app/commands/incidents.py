@@ -1,8 +1,6 @@
 """`itan incidents`: list, show and label incidents."""
 
 import sys
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Annotated, Final
 
@@ -10,7 +8,9 @@ import typer
 
 from app.commands.connection import DEFAULT_URL, Key, Url, connected, one_line_errors
 from app.commands.label import All, Anomaly, DryRun, Normal, Withdraw, only, verdict_of
+from app.commands.moments import moment
 from app.commands.objects import print_json
+from app.commands.tables import print_table
 from itan_client import Incident, IncidentFeature
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the incident, as `list` shows it.")]
@@ -85,27 +85,3 @@ def feature_text(feature: IncidentFeature) -> str:
     """Say what was seen of a feature, and in brackets what was expected."""
     seen = "missing" if feature.value is None else f"{feature.value:.4g}"
     return f"{feature.name} {seen} ({feature.expected:.4g})"
-
-
-def moment(seconds: float) -> str:
-    """Write a time; one that no calendar has stays a number.
-
-    >>> moment(1_800_000_000.5), moment(1e18)
-    ('2027-01-15 08:00:00', '1e+18')
-    """
-    try:
-        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
-    except (ValueError, OverflowError, OSError):
-        return str(seconds)
-
-
-def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns as wide as they need."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print(line_of(row, widths))
-
-
-def line_of(row: Iterable[str], widths: Iterable[int]) -> str:
-    """Pad the cells of a row."""
-    return "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -9,8 +9,8 @@ from typing import Annotated, Final, TypeVar
 import typer
 
 from app.commands.connection import DEFAULT_URL, FAILED, MISUSED, Key, Url, connected, fail, one_line_errors
-from app.commands.incidents import print_table
 from app.commands.objects import File, print_json, read_object
+from app.commands.tables import print_table
 from app.counts import counted
 from app.durations import read_duration
 from itan_client import ApiError, Checked, Client, StreamSummary
