@@ -106,8 +106,15 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     store.write_refusals.on_refusal = lambda cause: metrics.refused_writes[cause].inc()
     kept_templates, audience = templates_in(store, clock, settings.max_templates), Audience()
     kept_windows = windows_in(store, clock, settings.max_windows)
-    told = partial(defaults_of, kept_templates), audience.is_told_of, Planned(kept_windows)
-    worker = Worker.of(store, settings, clock, metrics, *told)
+    worker = Worker.of(
+        store,
+        settings,
+        clock,
+        metrics,
+        defaults_of=partial(defaults_of, kept_templates),
+        tells_of=audience.is_told_of,
+        schedule=Planned(kept_windows),
+    )
     registry = Registry(worker)
     checker = Checker(registry)
     metrics.watch(

@@ -37,7 +37,8 @@ async def post_feedback(request: Request) -> Response:
     if not dry_run:
         await allowance.keep(len(body))
     given = await read_labels(body, service.settings.max_labels)
-    return await labelled(request, stream, given.labels, given.ranges, allowance, dry_run=dry_run)
+    work = labelled(request, stream, given.labels, given.ranges, allowance, dry_run=dry_run)
+    return await service.tasks.shielded(work)
 
 
 async def post_incident_label(request: Request) -> Response:
@@ -46,7 +47,8 @@ async def post_incident_label(request: Request) -> Response:
     dry_run = flag_in(read_query(request, "dry_run"), "dry_run", default=False)
     given = read_incident_label(checked_tree(await read_small(request)))
     many = [IncidentLabel(given.anomaly, key, flagged_only=given.only == "flagged")]
-    return await labelled(request, key.stream, [], many, allowance_of(service, grant), dry_run=dry_run)
+    work = labelled(request, key.stream, [], many, allowance_of(service, grant), dry_run=dry_run)
+    return await service.tasks.shielded(work)
 
 
 def read_incident_label(given: Any) -> IncidentLabelBody:
@@ -67,24 +69,7 @@ async def labelled(
     *,
     dry_run: bool,
 ) -> Response:
-    """Answer what became of labels for single samples, and of labels for many."""
-    service = service_of(request)
-    work = give(request, stream, labels, many, allowance, dry_run=dry_run)
-    given, result, found = await service.tasks.shielded(work)
-    said = columns(stream, given, result, dry_run=dry_run) | ({"found": found} if many else {})
-    return Response(_ENCODER.encode(said), media_type=JSON)
-
-
-async def give(
-    request: Request,
-    stream: str,
-    labels: Sequence[LabelRequest],
-    many: Sequence[Many],
-    allowance: Allowance,
-    *,
-    dry_run: bool,
-) -> tuple[Sequence[LabelRequest], FeedbackResult, list[int]]:
-    """Look up the samples of the labels for many, then label when it is the request's turn.
+    """Look up the samples of the labels for many, then label when it is the request's turn, and answer.
 
     Nothing is labelled if the client went away: it may have sent newer labels elsewhere.
     """
@@ -96,10 +81,10 @@ async def give(
         async with session.lock:
             if await request.is_disconnected():
                 raise ClientDisconnect
-            if lookup is None:
-                return labels, await label(session, labels, dry_run=dry_run), []
-            given = [*labels, *await lookup.finish(session)]
-            return given, await label(session, given, dry_run=dry_run), lookup.counts
+            given = labels if lookup is None else [*labels, *await lookup.finish(session)]
+            result = await label(session, given, dry_run=dry_run)
+    said = columns(stream, given, result, dry_run=dry_run)
+    return Response(_ENCODER.encode(said if lookup is None else said | {"found": lookup.counts}), media_type=JSON)
 
 
 def columns(stream: str, labels: Sequence[LabelRequest], labelled: FeedbackResult, *, dry_run: bool) -> dict[str, Any]:

@@ -57,5 +57,16 @@ class Worker:
         leases = Leases(store, owner, settings.lease_seconds, settings.handover_seconds, clock, metrics)
         health, subscriptions = StreamHealth(), Subscriptions(settings.max_watchers)
         models = Models(clock)
-        told = defaults_of, tells_of, schedule
-        return cls(store, settings, clock, metrics, leases, health, subscriptions, models, *told)
+        return cls(
+            store,
+            settings,
+            clock,
+            metrics,
+            leases,
+            health,
+            subscriptions,
+            models,
+            defaults_of=defaults_of,
+            tells_of=tells_of,
+            schedule=schedule,
+        )
