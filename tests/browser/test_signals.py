@@ -207,6 +207,23 @@ def test_by_the_clock_a_young_stream_leaves_no_room_for_times_to_come(
     assert inked(signal(shown.page, "cpu"), 0.8, 0.95, "--line") > 0
 
 
+def test_what_came_in_maintenance_is_shaded_and_not_counted_as_flagged(
+    service: ServiceProcess, client: Client, visit: Visit
+) -> None:
+    now = time.time()
+    client.put_window("works", "works", now - 60, now + 60)
+    client.observe("works", clusters(300, odd_share=0), timestamps=[now - 400 + k for k in range(300)])
+    odd = [{"cpu": 9.0, "latency_ms": 900.0, "queue": 99.0}] * 30
+    assert all(client.observe("works", odd, timestamps=[now - 50 + k for k in range(30)]).in_maintenance)
+    shown = StreamPage(visit(address(service.url, "works")))
+    expect(shown.tile("flagged of newest 330")).to_have_text("0%")
+    expect(shown.readout).to_contain_text("in a maintenance window: severity")
+    expect(shown.readout).to_contain_text("Flagged here: 0 of 330 samples drawn.")
+    expect(shown.page.locator(".card.score .legend")).to_contain_text("maintenance")
+    assert inked(shown.chart, 0.9, 0.97, "--maintenance") > 1000
+    assert inked(shown.chart, 0, 0.8, "--maintenance") == 0
+
+
 def test_times_are_those_of_the_browser_and_samples_that_came_together_stand_side_by_side(
     service: ServiceProcess, client: Client, visit: Visit
 ) -> None:

@@ -99,6 +99,7 @@ export interface Columns {
   score: (number | null)[];
   threshold: (number | null)[];
   is_anomaly: boolean[];
+  in_maintenance: boolean[];
   severity: (number | null)[];
   incident: (number | null)[];
   label: (boolean | null)[];

@@ -14,7 +14,9 @@ export interface Row {
   score: number | null;
   threshold: number | null;
   severity: number | null;
+  /** Flagged, and not in a maintenance window: there nothing follows from it. */
   isAnomaly: boolean;
+  inMaintenance: boolean;
   incident: number | null;
   label: Label;
   /** Those of the features, where they were asked for. */
@@ -29,7 +31,8 @@ export function rowsOf(columns: Columns): Row[] {
     score: columns.score[i] ?? null,
     threshold: columns.threshold[i] ?? null,
     severity: columns.severity[i] ?? null,
-    isAnomaly: columns.is_anomaly[i] ?? false,
+    isAnomaly: (columns.is_anomaly[i] ?? false) && !columns.in_maintenance[i],
+    inMaintenance: columns.in_maintenance[i] ?? false,
     incident: columns.incident[i] ?? null,
     label: columns.label[i] ?? null,
     values: columns.values?.[i],

@@ -76,7 +76,7 @@ export function ScoreCard({ stream, view, threshold: present, calendarZone, them
         <ScoreChart {...{ view, frame, selected, threshold, theme }} onHover={setHovered} onPick={onSelect} />
       </div>
       {brush.stretch !== null && <StretchBar {...{ stream, view, stretch: brush.stretch }} />}
-      <Legend />
+      <Legend hasMaintenance={rows.some(({ inMaintenance }) => inMaintenance)} />
       {view.axis.byClock && <p class="note zone">{zoneNote(calendarZone)}</p>}
       <p class="readout">{hovered === null ? told(rows, span, frame) : toldOf(hovered)}</p>
       <FlaggedTable rows={rows} span={span} onSelect={onSelect} />
@@ -108,13 +108,14 @@ function zoneNote(calendarZone: string | null): string {
   return `Times are those of your browser, ${ZONE}.${other}`;
 }
 
-function Legend(): preact.JSX.Element {
+function Legend({ hasMaintenance }: { hasMaintenance: boolean }): preact.JSX.Element {
   return (
     <ul class="legend" aria-label="Marks">
       <li><span class="mark line" />score</li>
       <li><span class="mark dash" />threshold (thick = now)</li>
       <li><span class="mark triangle" />flagged</li>
       <li><span class="mark shade" />incident</li>
+      {hasMaintenance && <li><span class="mark maintenance" />maintenance</li>}
       <li><span class="mark square" />labelled anomalous</li>
       <li><span class="mark circle" />labelled normal</li>
     </ul>
@@ -135,6 +136,7 @@ function told(rows: Row[], span: Span, frame: Frame): string {
 function toldOf(row: Row): string {
   const when = row.time === null ? "" : `, ${moment(row.time)}`;
   if (row.score === null) return `Sample ${count(row.seq)}${when}: no score yet, the stream was warming up.`;
+  if (row.inMaintenance) return `Sample ${count(row.seq)}${when}, in a maintenance window: severity ${row.severity?.toFixed(1) ?? "–"}, score ${number(row.score)}. It was not learned, and nobody is told.`;
   const side = row.isAnomaly ? "above" : "not above";
   return `Sample ${count(row.seq)}${when}: severity ${row.severity?.toFixed(1) ?? "–"}, score ${number(row.score)}, ${side} the threshold ${number(row.threshold)}.`;
 }

@@ -79,7 +79,7 @@ async function count(stream: string, view: View, wanted: Wanted): Promise<number
   const body = bodyOf(view, wanted, true);
   if ("labels" in body && body.labels.length === 0) return 0;
   const { outcome } = await post<FeedbackAnswer>("feedback", { stream, dry_run: true }, body);
-  return outcome.filter((one) => one !== "expired" && one !== "unknown").length;
+  return outcome.filter((one) => !["expired", "unknown", "not_learned"].includes(one)).length;
 }
 
 type Body = { labels: SeqLabel[] } | { ranges: { from: number; to: number; anomaly: Label; only: Only }[] };

@@ -1,12 +1,14 @@
 // What is shaded behind the lines: incidents, and the stretch that is marked.
 import type uPlot from "uplot";
 import { colour } from "../theme";
-import { stretchesOf } from "./incidents";
+import { maintenanceOf, stretchesOf } from "./incidents";
 import type { View } from "./view";
 
-/** Shade incidents with half a sample more on both sides, and over them what is marked, between two edges. */
+/** Shade incidents and maintenance with half a sample more on both sides, and over them what is marked, between two edges. */
 export function shadeView(plot: uPlot, { axis, rows, brush: { stretch } }: View): void {
-  shade(plot, colour("flag-soft"), stretchesOf(rows).map(({ from, to }) => [axis.place(from - 0.5), axis.place(to + 0.5)]));
+  for (const [paint, stretches] of [["flag-soft", stretchesOf(rows)], ["maintenance", maintenanceOf(rows)]] as const) {
+    shade(plot, colour(paint), stretches.map(({ from, to }) => [axis.place(from - 0.5), axis.place(to + 0.5)]));
+  }
   if (stretch === null) return;
   shade(plot, colour("marked"), [[stretch.from, stretch.to]]);
   shade(plot, colour("accent"), [[stretch.from, stretch.from], [stretch.to, stretch.to]]);
