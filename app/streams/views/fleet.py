@@ -22,6 +22,8 @@ PER_STEP: Final = 1_000
 """Streams that are read, or looked at, before others have their turn: some milliseconds."""
 MOST_OVERLAID: Final = 1_000
 FILLED_AT_ONCE: Final = 50
+FILL_SECONDS: Final = 0.5
+"""A round describes so many streams, or fewer if their logs are long: it comes after a pause ten times as long."""
 LAST: Final = "\x7f"
 
 Visible = Callable[[list[str]], list[str]]
@@ -91,9 +93,10 @@ class Fleet:
     async def fill(self) -> None:
         """Describe some of those streams that have no summary, as after an upgrade, by what is stored of them."""
         random.shuffle(self._unknown)  # so that workers that do this at once meet each other less often
-        chosen, self._unknown = self._unknown[:FILLED_AT_ONCE], self._unknown[FILLED_AT_ONCE:]
+        rows, end = list[SummaryRow](), perf_counter() + FILL_SECONDS
         with suppress(StoreError):
-            rows = await described(self._store, chosen)
+            while self._unknown and len(rows) < FILLED_AT_ONCE and perf_counter() < end:
+                rows += await described(self._store, [self._unknown.pop()])
             await self._store.put_summaries(rows)
 
 

@@ -148,6 +148,15 @@ async def test_streams_without_a_summary_are_described_in_the_background_once_so
     assert read_summary("e", (await fleet.store.find_summaries(["e"]))["e"]).ready is False
 
 
+async def test_the_background_describes_no_more_than_its_time_allows(monkeypatch, fleet):
+    await fleet.accepted("GET", "/overview")
+    for seconds, unknown in ((0.0, 1), (60.0, 0)):
+        monkeypatch.setattr("app.streams.views.fleet.FILL_SECONDS", seconds)
+        await fleet.app.state.service.catalog.fleet.fill()
+        fleet.clock.advance(60)
+        assert (await fleet.accepted("GET", "/overview"))["unknown"] == unknown
+
+
 async def test_many_without_a_summary_are_listed_by_name(monkeypatch, stored):
     monkeypatch.setattr("app.streams.views.overview.MOST_READ", 2)
     for one in stored.stored.values():
