@@ -234,78 +234,63 @@ async def test_an_incident_that_is_none_is_unknown(service):
         await service.refused("POST", path, 404, code, json={"anomaly": True})
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
+async def test_a_wrong_label_of_an_incident_is_refused_by_name(service):
+    await a_day(service)
+    path, before = f"/incidents/{(await the_incident(service))['id']}/label", await service.export()
+    for body, field in (
         ({"anomaly": 1}, "anomaly"),
         ({}, "anomaly"),
         ({"anomaly": True, "only": "some"}, "only"),
         ({"anomaly": True, "seq": 1}, "seq"),
         ([], "body"),
-    ],
-)
-async def test_a_wrong_label_of_an_incident_is_refused_by_name(service, body, field):
-    await a_day(service)
-    incident = await the_incident(service)
-    before = await service.export()
-    problem = await service.refused("POST", f"/incidents/{incident['id']}/label", 422, "invalid_body", json=body)
-    assert problem["field"] == field
+    ):
+        problem = await service.refused("POST", path, 422, "invalid_body", json=body)
+        assert problem["field"] == field, body
     assert await service.export() == before
 
 
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"from": NOW + 2}, "ranges[0].from"),
-        ({"from": "today"}, "ranges[0].from"),
-        ({"from": "2027-01-15T08:00:00"}, "ranges[0].from"),
-        ({"from": None}, "ranges[0].from"),
-        ({"from": 5}, "ranges[0].from"),
-        ({"to": 1e300}, "ranges[0].to"),
-        ({"to": NOW * 1000}, "ranges[0].to"),
-        ({"anomaly": "yes"}, "ranges[0].anomaly"),
-        ({"only": "none"}, "ranges[0].only"),
-        ({"seq": 3}, "ranges[0].seq"),
-    ],
-)
 @pytest.mark.parametrize("padding", [0, 600_000])
-async def test_a_wrong_range_is_refused_by_name(service, given, field, padding):
+async def test_a_wrong_range_is_refused_by_name(service, padding):
     await a_day(service)
     before = await service.export()
-    range_ = {"from": NOW, "to": NOW + 1, "anomaly": True} | given
     labels = [{"id": "x" * 200, "anomaly": True}] * (padding // 200)
-    body = {"ranges": [range_]} | ({"labels": labels} if labels else {})
-    problem = await service.refused("POST", "/feedback?stream=s", 422, "invalid_body", json=body)
-    assert problem["field"] == field
-    assert problem["limit"]
+    for given, field in (
+        ({"from": NOW + 2}, "from"),
+        ({"from": "today"}, "from"),
+        ({"from": "2027-01-15T08:00:00"}, "from"),
+        ({"from": None}, "from"),
+        ({"from": 5}, "from"),
+        ({"to": 1e300}, "to"),
+        ({"to": NOW * 1000}, "to"),
+        ({"anomaly": "yes"}, "anomaly"),
+        ({"only": "none"}, "only"),
+        ({"seq": 3}, "seq"),
+    ):
+        range_ = {"from": NOW, "to": NOW + 1, "anomaly": True} | given
+        body = {"ranges": [range_]} | ({"labels": labels} if labels else {})
+        problem = await service.refused("POST", "/feedback?stream=s", 422, "invalid_body", json=body)
+        assert problem["field"] == f"ranges[0].{field}", given
+        assert problem["limit"]
     assert await service.export() == before
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "field"),
-    [
+async def test_bodies_of_ranges_that_cannot_be(service):
+    await a_day(service)
+    kind = {"content-type": "application/json"}
+    by_number = '{"from": 1800000000, "to": 1800000000, "to": 1900000000, "anomaly": true}'
+    by_text = '{"from": "2027-01-15T08:00:00Z", "to": 1800000000, "anomaly": true, "anomaly": false}'
+    for body, status, field in (
         ('{"ranges": []}', 422, "ranges"),
         ("{}", 422, "labels"),
         ('{"ranges": {}}', 422, "ranges"),
         ('{"ranges": [{"from": 1e400, "to": 1, "anomaly": true}]}', 422, "ranges[0].from"),
         ('{"ranges": [{"from": NaN, "to": 1, "anomaly": true}]}', 400, "body"),
-        (
-            '{"ranges": [{"from": 1800000000, "to": 1800000000, "to": 1900000000, "anomaly": true}]}',
-            400,
-            "ranges[0].to",
-        ),
-        (
-            '{"ranges": [{"from": "2027-01-15T08:00:00Z", "to": 1800000000, "anomaly": true, "anomaly": false}]}',
-            400,
-            "ranges[0].anomaly",
-        ),
+        (f'{{"ranges": [{by_number}]}}', 400, "ranges[0].to"),
+        (f'{{"ranges": [{by_text}]}}', 400, "ranges[0].anomaly"),
         (f'{{"ranges": [{",".join(["{}"] * 101)}]}}', 413, "ranges"),
-    ],
-)
-async def test_bodies_of_ranges_that_cannot_be(service, body, status, field):
-    await a_day(service)
-    answer = await service.http.post("/feedback?stream=s", content=body, headers={"content-type": "application/json"})
-    assert (answer.status_code, answer.json()["field"]) == (status, field), answer.text
+    ):
+        answer = await service.http.post("/feedback?stream=s", content=body, headers=kind)
+        assert (answer.status_code, answer.json()["field"]) == (status, field), answer.text
 
 
 async def test_more_samples_than_one_request_may_label_are_refused_with_their_number():

@@ -89,13 +89,15 @@ def test_a_feature_that_stood_still_scores_when_it_moves() -> None:
     assert scores[50] == windows.JUMP
 
 
-def test_half_space_trees_are_those_of_river_and_silent_at_first() -> None:
+def test_half_space_trees_are_those_of_river_and_silent_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("river")
-    X = np.nan_to_num(stream()[0])[: TREES_WINDOW + 30]
+    window = 40
+    monkeypatch.setattr("app.replay.rivals.trees.TREES_WINDOW", window)
+    X = np.nan_to_num(stream()[0])[: window + 30]
     scores, model = Trees().score(X), half_space_trees()
-    assert np.isnan(scores[:TREES_WINDOW]).all()
+    assert np.isnan(scores[:window]).all()
     for t, x in enumerate(X):
-        if t >= TREES_WINDOW:
+        if t >= window:
             assert scores[t] == model.score(x[None])[0]
         model.learn(x[None])
 
