@@ -1,8 +1,12 @@
-"""Looks through all streams now and then: trims the logs of silent ones, and deletes those whose time is over."""
+"""Looks through all streams now and then.
+
+It trims the logs of silent ones, deletes those whose time is over, and completes summaries that a crash left behind.
+"""
 
 import asyncio
 import logging
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from app.storage import START, LeaseHeld, Position, Silence, StoreError
 from app.streams.errors import NotSilent, UnknownStream
@@ -13,10 +17,14 @@ from app.streams.maintenance.lifetimes import Lifetimes
 from app.streams.open.registry import Registry
 from app.streams.open.replacement import delete_silent
 from app.streams.open.session import Session
+from app.streams.open.summary import read_summary
 
 FIRST_SECONDS = 60.0
 PAGE_STREAMS = 200
 PAUSE_SECONDS = 0.05
+SUMMARY_SECONDS = 60.0
+"""By then a worker that runs has stored the summary of what it wrote."""
+CLOCKS_DIFFER_SECONDS = 0.5
 NAME = "*sweep"
 """The lease of the one worker that sweeps: no stream can have this name."""
 
@@ -47,12 +55,21 @@ class Sweeper(Background):
         with suppress(LeaseHeld):
             while streams := await self._store.streams(after, PAGE_STREAMS):
                 await self._store.acquire(NAME, self._owner, self._settings.sweep_seconds)
+                summaries, now = await self._store.find_summaries(streams), self._clock.now()
                 for stream, silence in (await self._store.silences(streams)).items():
-                    await self._tidy(stream, silence)
+                    written_at = read_summary(stream, summaries.get(stream)).written_at
+                    await self._tidy(stream, silence, is_behind=self._is_behind(silence, now, written_at))
                 after = streams[-1]
                 await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _tidy(self, stream: str, silence: Silence) -> None:
+    @staticmethod
+    def _is_behind(silence: Silence, now: float, written_at: float | None) -> bool:
+        """Tell whether a stream was written after its summary, by a worker that did not live to store another."""
+        changed_at = now - silence.seconds
+        is_settled = silence.seconds >= SUMMARY_SECONDS
+        return is_settled and written_at is not None and changed_at > written_at + CLOCKS_DIFFER_SECONDS
+
+    async def _tidy(self, stream: str, silence: Silence, *, is_behind: bool) -> None:
         """Do what is due to a stream; the failure of one must not end the sweep."""
         lifetime = self._lifetimes.of(stream)
         try:
@@ -60,6 +77,8 @@ class Sweeper(Background):
                 await self._delete(stream, lifetime)
             elif await self._is_old(stream, silence):
                 await self._trim(stream)
+            elif is_behind and self._registry.peek(stream) is None:
+                await self._summarize(stream)
         except Exception as error:
             unexpected = not isinstance(error, StoreError)
             logger.warning("stream %s: %s", stream, error, exc_info=unexpected, extra={"stream": stream})
@@ -80,11 +99,22 @@ class Sweeper(Background):
         return False
 
     async def _trim(self, stream: str) -> None:
-        """Trim the log of a stream, which is opened for that if it must be."""
+        """Trim the log of a stream."""
+        async with self._opened(stream) as session:
+            session.metrics.silent_trims.inc(await trim(session))
+
+    async def _summarize(self, stream: str) -> None:
+        """Store a new summary of a stream."""
+        async with self._opened(stream) as session:
+            await session.state()
+
+    @asynccontextmanager
+    async def _opened(self, stream: str) -> AsyncIterator[Session]:
+        """Open a stream unless it is, and close it then, with a summary."""
         async with self._registry.changing(stream) as session:
             was_open = session.is_open
             try:
-                session.metrics.silent_trims.inc(await trim(session))
+                yield session
             finally:
                 if not was_open and session.users == 1:
                     await self._registry.summaries.write([session])

@@ -36,7 +36,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     newest_time: float | None = None
 
 
-class Summary(Standing, array_like=True, tag=1, frozen=True, kw_only=True):
+class Summary(Standing, array_like=True, tag=1, frozen=True, kw_only=True, gc=False):
     """What the store keeps of it: also when something was last written, and the flagged samples by hours since 1970.
 
     A change of the fields needs another tag: what an older version wrote then counts as missing.
@@ -118,7 +118,7 @@ def summary_of(stream: str, state: StreamState, oldest_to_label: int, written_at
     )
 
 
-async def summary_of_stored(store: Store, stream: str) -> Summary | None:
+async def summary_of_stored(store: Store, stream: str, written_at: float | None) -> Summary | None:
     """Describe a stream by its snapshot and the end of its log, without opening it; None if there is none by now."""
     try:
         loaded = await store.load(stream)
@@ -131,5 +131,5 @@ async def summary_of_stored(store: Store, stream: str) -> Summary | None:
         state.newest_time = await newest_time(store, stream, head)
     except (StoreCorrupt, InvalidSnapshot, UnreadableEvent):
         return Summary(stream=stream, readable=False)
-    summary = summary_of(stream, state, state.horizon.oldest_seq, None)
+    summary = summary_of(stream, state, state.horizon.oldest_seq, written_at)
     return replace(summary, n_seen=state.detector.n_seen + head.seq - state.position.seq)

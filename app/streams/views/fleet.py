@@ -96,15 +96,16 @@ class Fleet:
         rows, end = list[SummaryRow](), perf_counter() + FILL_SECONDS
         with suppress(StoreError):
             while self._unknown and len(rows) < FILLED_AT_ONCE and perf_counter() < end:
-                rows += await described(self._store, [self._unknown.pop()])
+                rows += await described(self._store, [self._unknown.pop()], self._clock.now())
             await self._store.put_summaries(rows)
 
 
-async def described(store: Store, streams: Sequence[str]) -> list[SummaryRow]:
+async def described(store: Store, streams: Sequence[str], now: float) -> list[SummaryRow]:
     """Describe streams by what is stored of them, one after the other."""
-    rows = []
+    rows, silences = [], await store.silences(streams)
     for stream in streams:
         await asyncio.sleep(0)
-        if (summary := await summary_of_stored(store, stream)) is not None:
+        written_at = now - silences[stream].seconds if stream in silences else None
+        if (summary := await summary_of_stored(store, stream, written_at)) is not None:
             rows.append(SummaryRow(stream, summary.to_bytes(), only_if_missing=True))
     return rows

@@ -26,9 +26,9 @@ async def overviews(registry: Registry, store: Store, streams: Sequence[str]) ->
     here = {stream: summary for stream in streams if (summary := registry.summary(stream)) is not None}
     stored = await store.find_summaries([stream for stream in streams if stream not in here])
     known = {stream: read_summary(stream, body) for stream, body in stored.items()} | here
-    known |= await read_missing(store, [stream for stream in streams if not known.get(stream, NOTHING).is_told])
-    silences = await store.silences(streams)
     damaged, now = registry.worker.health.damaged, registry.worker.clock.now()
+    known |= await read_missing(store, [stream for stream in streams if not known.get(stream, NOTHING).is_told], now)
+    silences = await store.silences(streams)
     return [
         shown(Summary(stream=stream, readable=False) if stream in damaged else known[stream], silences, now)
         for stream in streams
@@ -39,10 +39,10 @@ async def overviews(registry: Registry, store: Store, streams: Sequence[str]) ->
 NOTHING: Final = Summary(stream="")
 
 
-async def read_missing(store: Store, streams: Sequence[str]) -> dict[str, Summary]:
+async def read_missing(store: Store, streams: Sequence[str], now: float) -> dict[str, Summary]:
     """Describe streams that have no summary: a few by what is stored of them, and the others by name alone."""
     found = {stream: Summary(stream=stream) for stream in streams[MOST_READ:]}
-    rows = await described(store, streams[:MOST_READ])
+    rows = await described(store, streams[:MOST_READ], now)
     with suppress(StoreError):  # it is made again
         await store.put_summaries(rows)
     return found | {row.stream: read_summary(row.stream, row.body) for row in rows}

@@ -199,3 +199,27 @@ async def test_one_stream_s_fault_does_not_end_the_sweep(caplog):
 def test_a_lifetime_that_cannot_be_read_is_named(text):
     with pytest.raises(ValueError, match="ITAN_STREAM_TTL, entry"):
         Lifetimes.parse(text)
+
+
+async def test_a_summary_that_a_crash_left_behind_is_completed(place):
+    crashed = place.service()
+    await crashed.__aenter__()
+    for stream in ("dead", "done"):
+        await crashed.observe(blobs(200), stream)
+    await crashed.registry.summaries.write(crashed.registry.sessions.values())
+    place.let_pass(2)
+    await crashed.observe([[90.0, 90.0]], "dead")
+    await crashed.crash()
+    async with place.service() as service:
+        place.let_pass(30)
+        await sweep(service)
+        assert (await service.accepted("GET", "/overview"))["open_incidents"] == 0
+        place.let_pass(60)
+        await sweep(service)
+        place.let_pass(60)
+        said = await service.accepted("GET", "/overview")
+        assert (said["open_incidents"], said["samples"], said["silent"]) == (1, 401, 0)
+        assert not service.registry.sessions
+        opened = await service.metric("itan_streams_opened_total")
+        await sweep(service)
+        assert await service.metric("itan_streams_opened_total") == opened == 1
