@@ -142,6 +142,7 @@ def format_report(report: Report) -> str:
         if report.most_severe is None
         else f"seq {report.most_severe}. {meaning(report.highest_severity)}",
         "cost": f"{report.cost:g} (miss {report.cost_false_negative:g}, false alarm {report.cost_false_positive:g})",
+        "flagging nothing": f"would have cost {report.cost_false_negative * report.anomalies:g}",
         "best fixed threshold": f"{_number(report.best_fixed_threshold)}, would have cost {report.best_fixed_cost:g}",
         "threshold at the end": _number(report.threshold),
     }

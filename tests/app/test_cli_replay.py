@@ -142,6 +142,9 @@ def test_ids_go_along_and_make_a_repeat_harmless(service: str, table: Path) -> N
 
 def test_people_get_lines(service: str, table: Path) -> None:
     lines = dict(line.split(maxsplit=1) for line in replay(*options(table, "lines", service)).stdout.splitlines())
+    anomalous = re.fullmatch(r"\d+, (\d+) of them anomalous", lines["judged"])
+    assert anomalous is not None
+    assert lines["flagging"] == f"nothing      would have cost {anomalous[1]}"
     assert re.match(r"severe +seq \d+. Severity", lines["most"])
     assert {"ranking", "average", "incidents", "flags", "misses", "cost", "best", "threshold"} <= set(lines)
 
