@@ -65,8 +65,10 @@ class DensityModel:
         self.followed = False
         self._is_context = np.isin(np.arange(config.n_columns), config.context)
         densities = self.nodes.densities
-        is_plain = self._reach is not None and not self.nodes.context.size and not self.growth.most_sides
-        self._students = densities if is_plain and isinstance(densities, StudentNodes) else None
+        are_plain = self._reach is not None and not self.nodes.context.size and not self.growth.most_sides
+        # lognormal features are scaled by their logarithms, which a stack does not take
+        are_plain = are_plain and {*config.kinds} == {"gaussian"}
+        self._students = densities if are_plain and isinstance(densities, StudentNodes) else None
         self._round = Round()
         self._size = self._round_size(0)
         self._log_weights: FloatArray | None = None

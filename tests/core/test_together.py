@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core import Detector, DetectorConfig, Records, observe_together
+from core import KINDS, Detector, DetectorConfig, Feature, Records, observe_together
 from core.families import Gaussian
 from core.families.base import Prior
 from core.families.statistics import Statistics
@@ -64,6 +64,16 @@ def test_together_is_as_alone(beside):
         assert one.to_bytes() == expected.to_bytes()
         assert joined(kept) == records
     assert n_together > (0.5 if beside == "the same config" else 0.2) * N * len(lives)
+
+
+@pytest.mark.parametrize("kinds", [(kind, kind) for kind in KINDS] + [("gaussian", "lognormal")])
+def test_samples_one_by_one_are_as_in_a_batch_whatever_their_kinds(kinds):
+    config = DetectorConfig(features=tuple(Feature(name, kind) for name, kind in zip("ab", kinds, strict=True)))
+    X = np.random.default_rng(0).integers(1, 3 if "bernoulli" not in kinds else 2, (100, 2)).astype(float)
+    whole, single = Detector(config), Detector(config)
+    scores = whole.observe(X).score
+    assert np.array_equal([single.observe(X[n : n + 1]).score[0] for n in range(100)], scores, equal_nan=True)
+    assert single.to_bytes() == whole.to_bytes()
 
 
 @pytest.mark.parametrize("x", [[[np.inf, 0.0]], [[np.nan, np.nan]], [[0.0, 0.0, 0.0]], [[0.0, np.nan]], [[1, 2]]])
