@@ -19,7 +19,9 @@ LOOPBACK, PORT = "127.0.0.1", "8000"
 
 def fail(message: str, code: int = FAILED) -> typer.Exit:
     """Say on one line of stderr what went wrong and give the exit to raise."""
-    print("itan:", " ".join(message.split()), file=sys.stderr)
+    line = " ".join(message.split())
+    # names from files may hold what commands a terminal
+    print("itan:", "".join(one if one.isprintable() else "\ufffd" for one in line), file=sys.stderr)
     return typer.Exit(code)
 
 

@@ -1,6 +1,7 @@
 """`itan replay`: send a labelled file through a service."""
 
 import codecs
+import io
 import sys
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -191,8 +192,8 @@ def _zone(name: str | None) -> str | None:
 
 def _encoding(name: str) -> str:
     try:
-        # some codecs are not of text
-        b"".decode(name)
+        # some codecs are not of text, which no decoding of nothing tells
+        io.TextIOWrapper(io.BytesIO(), encoding=name)
         return codecs.lookup(name).name
     except LookupError:
         raise fail(f"--encoding {name!r} is not known; examples are utf-8, latin-1 and utf-16", MISUSED) from None

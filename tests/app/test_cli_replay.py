@@ -288,6 +288,8 @@ def test_a_report_without_labels_says_what_is_missing(service: str, seasonal: Pa
         (["--label-column", "y", "--label-values", "1"], 2, "--label-values '1' is not two values"),
         (["--timezone", "Mars/Base"], 2, "--timezone 'Mars/Base' is not known"),
         (["--encoding", "klingon"], 2, "--encoding 'klingon' is not known"),
+        (["--encoding", "rot13"], 2, "--encoding 'rot13' is not known"),
+        (["--header", "a\x1b[2J,b,c,d,e", "--drop", "b"], 2, "a\ufffd[2J ("),
         (["--separator", "both"], 2, "--separator 'both' is not comma, semicolon, tab"),
         (["--columns", "host"], 2, "line 2, column host: 'h0' is not a finite number"),
         (["--store", "memory://"], 2, "--store needs --local"),
