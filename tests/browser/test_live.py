@@ -122,7 +122,7 @@ def test_a_clicked_sample_is_explained(service: ServiceProcess, client: Client, 
     shown.page.get_by_text("Flagged samples as a table").click()
     shown.page.get_by_role("button", name="Why sample 401").click()
     expect(shown.sample).to_contain_text("odd one")
-    told = re.search(r"latency_ms was 90, expected about ([\d.]+)\s+(\d+)%", shown.reasons.first.inner_text())
+    told = re.search(r"latency_ms was 90, expected about ([\d.]+) now\s+(\d+)%", shown.reasons.first.inner_text())
     assert told is not None
     assert 10 < float(told[1]) < 45
     assert 80 < int(told[2]) <= 100

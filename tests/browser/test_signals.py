@@ -151,6 +151,8 @@ def test_what_explains_the_sample_comes_first_and_the_rest_is_folded_and_drawn_w
     client.observe("wide", wide(400, odd=33))
     page = visit(address(service.url, "wide"))
     names = card(page).get_by_role("heading", level=3)
+    expect(names.first).to_have_text("f33")
+    page.get_by_role("button", name="Close the sample").click()
     expect(names).to_have_text([f"f{k:02}" for k in range(5)])
     page.get_by_text("Flagged samples as a table").click()
     page.get_by_role("button", name="Why sample 400").click()
@@ -248,12 +250,16 @@ def test_the_charts_go_to_the_sample_under_review_and_back(
     shown = StreamPage(visit(address(service.url, "jump")))
     shown.settle()
     expect(shown.chart).to_have_attribute("data-to", "1851")
+    order = "What makes sample 351 unusual comes first."
+    expect(card(shown.page)).to_contain_text(f"{order} It is not in view: it came before what is shown.")
     while shown.current.get_by_role("button").first.inner_text() != "sample 351":
         shown.keyboard.press("j")
     shown.current.get_by_role("button").first.click()
     expect(shown.chart).not_to_have_attribute("data-to", "1851")
     first, last = (int(shown.chart.get_attribute(name) or "") for name in ("data-from", "data-to"))
     assert first <= 351 <= last
+    expect(card(shown.page)).to_contain_text(order)
+    expect(card(shown.page)).not_to_contain_text("not in view")
     expect(signal(shown.page, "cpu").locator(".reading b")).to_have_text("9.00")
     shown.page.get_by_role("button", name="Back to live").click()
     expect(shown.chart).to_have_attribute("data-to", "1851")

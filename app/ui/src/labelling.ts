@@ -43,6 +43,8 @@ export interface Labelling {
   said: Said;
   give: (subject: Subject, label: Label, before: Label) => void;
   undo: () => void;
+  /** Say no more of a label that was not taken. */
+  dismiss: () => void;
 }
 
 /** A label to give, or null: the last one to take back. */
@@ -96,6 +98,7 @@ export function useLabelling(stream: string, costs: Costs | undefined, labels: L
   const wait = (turn: Turn): void => {
     turns.current = [...turns.current, turn];
     setPending(turns.current);
+    setProblem(null);
     if (turns.current.length === 1) void takeTurns();
   };
 
@@ -106,6 +109,7 @@ export function useLabelling(stream: string, costs: Costs | undefined, labels: L
     said: saidOf(labels, given.current, pending),
     give: (subject, label, before) => wait({ subject, label, before }),
     undo: () => wait(null),
+    dismiss: () => setProblem(null),
   };
 }
 

@@ -40,7 +40,7 @@ function Row({ reason, share }: { reason: Reason; share: number }): preact.JSX.E
   const isReason = share >= LEAST_SHARE;
   return (
     <li>
-      <p><b class="feature">{reason.name}</b> {sentence(reason, isReason)}</p>
+      <p><b class="feature">{reason.name}</b> {sentence(reason, isReason, "now")}</p>
       {isReason && (
         <p class="share" title={`${number(reason.contribution)} nats of the score`}>
           <svg width="100%" height="8" aria-hidden="true"><rect class="track" width="100%" height="8" rx="3" /><rect class="fill" width={`${100 * share}%`} height="8" rx="3" /></svg>
@@ -51,10 +51,10 @@ function Row({ reason, share }: { reason: Reason; share: number }): preact.JSX.E
   );
 }
 
-/** What follows the name of a feature: "was 97, expected about 25". */
-export function sentence({ value, expected, isContext = false }: Reason, isReason: boolean): string {
+/** What follows the name of a feature: "was 97, expected about 25 now"; when: by the model of then, or the present one. */
+export function sentence({ value, expected, isContext = false }: Reason, isReason: boolean, when: "at the time" | "now"): string {
   if (isContext) return value === null ? "was not known (context, not scored)" : `was ${measured(value)} (context, not scored)`;
-  if (value === null) return expected === null ? "was missing" : `was missing, expected about ${measured(expected, 3)}`;
+  if (value === null) return expected === null ? "was missing" : `was missing, expected about ${measured(expected, 3)} ${when}`;
   if (expected === null) return `was ${measured(value)}`;
-  return isReason ? `was ${measured(value)}, expected about ${measured(expected, 3)}` : `was ${measured(value)}, as expected (about ${measured(expected, 3)})`;
+  return isReason ? `was ${measured(value)}, expected about ${measured(expected, 3)} ${when}` : `was ${measured(value)}, as expected (about ${measured(expected, 3)} ${when})`;
 }

@@ -1,6 +1,7 @@
 // The review queue: incidents and close calls one after the other, labelled by key or button.
 import { Card, ErrorNote } from "../card";
 import { plural } from "../format";
+import { type Problem, UNREACHABLE } from "../service";
 import { EffectNote } from "./effect";
 import { Samples, UnderReview } from "./item";
 import type { Queue } from "./queue";
@@ -20,7 +21,7 @@ export function ReviewCard({ stream, review, mayLabel, onSelect }: Props): preac
   return (
     <Card title="Review" caption={captionOf(queue, mayLabel)} tools={waiting.length > 0 && <Moves {...{ at, many: waiting.length, onMove: move }} />}>
       <ErrorNote problem={queue.problem} />
-      {labelling.problem !== null && <p class="problem" role="alert">The label was not taken. {labelling.problem.message}</p>}
+      {labelling.problem !== null && <p class="problem" role="alert">{refused(labelling.problem)}</p>}
       {current !== undefined && <UnderReview item={current} onSelect={onSelect} />}
       {current === undefined && queue.isLoaded && <p class="empty">Nothing waits for review.</p>}
       <div class="verdicts">
@@ -32,6 +33,11 @@ export function ReviewCard({ stream, review, mayLabel, onSelect }: Props): preac
       <p class="effect" role="status">{labelling.effect !== null && <EffectNote effect={labelling.effect} />}</p>
     </Card>
   );
+}
+
+/** Stands until the next step of the reviewer, when the service may long be back. */
+function refused({ code, message }: Problem): string {
+  return `The label was not taken. ${code === UNREACHABLE ? "The service did not answer: label again." : message}`;
 }
 
 function captionOf({ waiting, toReview }: Queue, mayLabel: boolean): string {

@@ -38,7 +38,7 @@ function IncidentItem({ incident, onSelect }: { incident: Incident; onSelect: (s
       <p>{meaning(incident.peak_severity)}</p>
       <ul class="causes">
         {incident.features.slice(0, TOP).map((feature) => (
-          <li key={feature.name}><b>{feature.name}</b> {sentence(feature, true)}</li>
+          <li key={feature.name}><b>{feature.name}</b> {sentence(feature, true, "at the time")}</li>
         ))}
       </ul>
     </>

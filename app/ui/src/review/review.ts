@@ -64,7 +64,10 @@ export function useReview(stream: string, state: StreamState, { mayLabel, named,
     undo: () => {
       if (mayLabel) labelling.undo();
     },
-    move: (step) => look(queue.move(step)?.sample ?? null),
+    move: (step) => {
+      labelling.dismiss();
+      look(queue.move(step)?.sample ?? null);
+    },
     turnTo: (item) => goBack(item.key, item.sample),
   };
 }

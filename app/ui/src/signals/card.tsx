@@ -7,6 +7,7 @@ import type { Row } from "../rows";
 import type { StreamState } from "../stream-state";
 import type { Theme } from "../theme";
 import { placed } from "../timeline/axis";
+import type { Span } from "../timeline/span";
 import type { View } from "../timeline/view";
 import { type Context, type Edges, contextOf } from "./band";
 import { ordered } from "./order";
@@ -42,7 +43,7 @@ export function SignalsCard({ stream, state, description, features, view, sample
   const context = contextOf(features, description.config.calendar !== null);
   const bandKeys = view.settled === null ? [agesOf(state.version, context), null] : [null, rows];
   return (
-    <Card title="Signals" caption={captionOf(sample, features.length)}>
+    <Card title="Signals" caption={captionOf(sample, features.length, view.span)}>
       <ErrorNote problem={problem} />
       <ul class="signal-list">
         {shown.map((signal, i) => (
@@ -80,8 +81,14 @@ function agesOf(version: number, context: Context): number {
   return context === "features" ? version : Math.floor(version / SELDOM);
 }
 
-function captionOf(sample: Sample | null, many: number): string {
+function captionOf(sample: Sample | null, many: number, span: Span): string {
   const band = "Green = where the model expects the value at that time.";
   if (sample === null || many === 1) return band;
-  return `${band} What makes sample ${count(sample.seq)} unusual comes first.`;
+  return `${band} What makes sample ${count(sample.seq)} unusual comes first.${outOfView(sample.seq, span)}`;
+}
+
+/** Where a sample is that the charts do not show. */
+function outOfView(seq: number, { from, to }: Span): string {
+  if (seq >= from && seq <= to) return "";
+  return ` It is not in view: it came ${seq < from ? "before" : "after"} what is shown.`;
 }
