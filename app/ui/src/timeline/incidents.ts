@@ -2,18 +2,18 @@
 import type { Row } from "../rows";
 
 interface Stretch {
-  from: number;
-  to: number;
+  first: Row;
+  last: Row;
 }
 
-/** Rows are in order, so the samples of an incident stand side by side. */
+/** Where samples of one incident stand side by side. */
 export function stretchesOf(rows: Row[]): Stretch[] {
   const stretches: (Stretch & { incident: number })[] = [];
-  for (const { seq, incident } of rows) {
-    if (incident === null) continue;
-    const last = stretches.at(-1);
-    if (last?.incident === incident) last.to = seq;
-    else stretches.push({ incident, from: seq, to: seq });
+  for (const row of rows) {
+    if (row.incident === null) continue;
+    const newest = stretches.at(-1);
+    if (newest?.incident === row.incident) newest.last = row;
+    else stretches.push({ incident: row.incident, first: row, last: row });
   }
   return stretches;
 }
@@ -21,11 +21,11 @@ export function stretchesOf(rows: Row[]): Stretch[] {
 /** Where samples came one after the other in maintenance windows. */
 export function maintenanceOf(rows: Row[]): Stretch[] {
   const stretches: Stretch[] = [];
-  rows.forEach(({ seq, inMaintenance }, i) => {
-    if (!inMaintenance) return;
-    const last = stretches.at(-1);
-    if (last !== undefined && rows[i - 1]?.inMaintenance) last.to = seq;
-    else stretches.push({ from: seq, to: seq });
+  rows.forEach((row, i) => {
+    if (!row.inMaintenance) return;
+    const newest = stretches.at(-1);
+    if (newest !== undefined && rows[i - 1]?.inMaintenance) newest.last = row;
+    else stretches.push({ first: row, last: row });
   });
   return stretches;
 }

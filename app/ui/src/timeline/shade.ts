@@ -1,13 +1,17 @@
 // What is shaded behind the lines: incidents, and the stretch that is marked.
 import type uPlot from "uplot";
+import type { Row } from "../rows";
 import { colour } from "../theme";
 import { maintenanceOf, stretchesOf } from "./incidents";
 import type { View } from "./view";
 
 /** Shade incidents and maintenance with half a sample more on both sides, and over them what is marked, between two edges. */
 export function shadeView(plot: uPlot, { axis, rows, brush: { stretch } }: View): void {
-  for (const [paint, stretches] of [["flag-soft", stretchesOf(rows)], ["maintenance", maintenanceOf(rows)]] as const) {
-    shade(plot, colour(paint), stretches.map(({ from, to }) => [axis.place(from - 0.5), axis.place(to + 0.5)]));
+  // late samples stand among those of their time
+  const sorted = [...rows].sort((a, b) => axis.of(a) - axis.of(b));
+  const beside = (row: Row, step: number): number => axis.of(row) + axis.place(row.seq + step) - axis.place(row.seq);
+  for (const [paint, stretches] of [["flag-soft", stretchesOf(sorted)], ["maintenance", maintenanceOf(sorted)]] as const) {
+    shade(plot, colour(paint), stretches.map(({ first, last }) => [beside(first, -0.5), beside(last, 0.5)]));
   }
   if (stretch === null) return;
   shade(plot, colour("marked"), [[stretch.from, stretch.to]]);
