@@ -113,7 +113,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
         metrics,
         defaults_of=partial(defaults_of, kept_templates),
         tells_of=audience.is_told_of,
-        schedule=Planned(kept_windows),
+        schedule=Planned(kept_windows, clock),
     )
     registry = Registry(worker)
     checker = Checker(registry)

@@ -8,10 +8,11 @@ from msgspec import Meta
 
 from app import patterns
 from app.documents import Documents, UnknownDocument
-from app.storage import DocumentKind, Store
+from app.storage import DocumentKind, Store, StoreUnavailable
 from app.streams.errors import Refused
 from app.streams.open.clock import Clock
 from app.streams.open.schedule import EMPTY, Schedule
+from app.streams.open.write_backoff import WriteBackoff
 
 LONGEST_SECONDS: Final = 366 * 86_400.0
 
@@ -69,16 +70,25 @@ async def keep(windows: Windows, name: str, window: Window, now: float) -> bool:
 
 
 class Planned:
-    """The schedule of the windows as this worker last read them."""
+    """The schedule of the windows as this worker last read them.
 
-    def __init__(self, windows: Windows) -> None:
-        self._windows = windows
+    While the store is down only now and then a caller waits for it: reads go on without.
+    """
+
+    def __init__(self, windows: Windows, clock: Clock) -> None:
+        self._windows, self._backoff = windows, WriteBackoff(clock)
         self._known: object = None
         self._schedule = EMPTY
 
     async def __call__(self) -> Schedule:
         """Give the schedule, perhaps as it was FRESH_SECONDS ago; of windows that can be read."""
-        known = await self._windows.readable()
+        self._backoff.check()
+        try:
+            known = await self._windows.readable()
+        except StoreUnavailable as error:
+            self._backoff.note_refusal(error)
+            raise
+        self._backoff.note_success()
         if known is not self._known:
             self._schedule = Schedule((one.streams, one.begin, one.end) for one in known.values())
             self._known = known

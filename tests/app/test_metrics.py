@@ -24,7 +24,7 @@ from tests.app.harness import DisturbedStore, FakeClock, Service, blobs, raising
 from tests.servers import RedisServer, find_valkey
 
 RATE = DetectorConfig(n_features=2).false_alarm_rate
-LINES = 1_600
+LINES = 1_700
 SERIES_OF_A_STREAM = 16  # before it is ready; nothing of its scores is known then
 
 

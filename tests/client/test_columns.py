@@ -45,6 +45,7 @@ def test_a_history_is_a_frame_by_time_with_its_values() -> None:
         severity=[0.5],
         incident=[None],
         event=[None],
+        in_maintenance=[False],
         label=[True],
         features=["cpu", "score"],
         values=[[0.25, None]],

@@ -17,7 +17,7 @@ async def test_the_answer_is_what_the_detector_says(service):
     X = blobs(300)
     answer = await service.observe(X)
     expected = Detector(DetectorConfig(n_features=2)).observe(X)
-    said = {"score", "threshold", "is_anomaly", "ready", "severity", "incident", "event"}
+    said = {"score", "threshold", "is_anomaly", "ready", "severity", "incident", "event", "in_maintenance"}
     assert set(answer) == {"stream", "seq", "ids", "samples_needed", *said}
     assert answer["seq"] == list(range(1, 301))
     assert answer["ids"] is None

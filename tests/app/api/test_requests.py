@@ -147,7 +147,7 @@ async def test_what_is_logged_deep_inside_names_the_request(log: Log) -> None:
     log.set_up()
     async with Service(store) as service:
         await post(service, "/observe?stream=s", {"samples": [[1, 2]]}, x_request_id="abc")
-    (line,) = (line for line in log.lines() if "differ from the log" in line["event"])
+    (line,) = (line for line in log.lines() if "differs from the log" in line["event"])
     assert (line["request_id"], line["stream"], line["level"]) == ("abc", "s", "warning")
 
 

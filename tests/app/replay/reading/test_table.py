@@ -316,4 +316,4 @@ def test_looking_through_a_file_costs_little_beside_reading_it() -> None:
     looked = time.process_time() - began
     began = time.process_time()
     assert sum(1 for _ in table) == 50_000
-    assert looked < 1.5 * (time.process_time() - began)
+    assert looked < 6 * (time.process_time() - began)

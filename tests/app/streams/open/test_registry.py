@@ -86,7 +86,7 @@ async def test_a_read_makes_room_too():
 
 
 async def test_streams_that_grow_push_others_out():
-    async with Service(memory_budget_mb=0.052) as service:
+    async with Service(memory_budget_mb=0.064) as service:
         for stream in ("a", "b", "grown"):
             await service.observe(blobs(3), stream)
         await service.observe(blobs(100), "grown")

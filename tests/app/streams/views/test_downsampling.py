@@ -16,7 +16,7 @@ def samples(first: int, scores: list[float], marked: set[int] = frozenset()) -> 
     zeros = np.zeros(n)
     none = np.zeros(n, np.int8)
     said = (np.array(scores), zeros, flags, zeros, np.zeros(n, np.int64), none)
-    return Columns(seq, np.array([""] * n, object), zeros, zeros, *said, none, zeros)
+    return Columns(seq, np.array([""] * n, object), zeros, zeros, *said, np.zeros(n, bool), none, zeros)
 
 
 def thinned(rows: Columns, points: int, cuts: list[int]) -> tuple[Columns, Downsampler]:
