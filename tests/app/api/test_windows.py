@@ -9,6 +9,7 @@ from app.api.bodies.wording import TIME
 from app.documents import FRESH_SECONDS
 from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
+from app.streams.open.write_backoff import MAX_PAUSE_SECONDS
 from core import Detector
 from tests.app.harness import NOW, DisturbedStore, FakeClock, Service, blobs, raising
 
@@ -369,7 +370,24 @@ async def test_while_the_windows_cannot_be_read_nothing_is_learned() -> None:
         assert scored["is_anomaly"] == [True]
         assert (await model_of(service, "web-1")).to_bytes() == before
         del store.before["documents"]
+        service.clock.advance(MAX_PAUSE_SECONDS)
         assert (await service.observe(ODD, "web-1"))["seq"] == [101]
+
+
+async def test_few_requests_wait_for_the_windows_of_a_store_that_is_down() -> None:
+    store, asked = DisturbedStore(MemoryStore()), []
+
+    async def refuse() -> None:
+        asked.append(1)
+        raise StoreUnavailable("not now")
+
+    async with Service(store) as service:
+        await service.observe(blobs(100), "web-1")
+        service.clock.advance(FRESH_SECONDS)
+        store.before["documents"] = refuse
+        for _ in range(20):
+            await service.accepted("POST", "/observe?stream=web-1&learn=false", json={"samples": ODD})
+        assert len(asked) == 2
 
 
 async def test_a_window_that_cannot_be_read_holds_nothing_up(caplog: pytest.LogCaptureFixture) -> None:
