@@ -90,6 +90,6 @@ def last_time(records: Records, at: float) -> float:
 
 async def newest_time(store: Store, stream: str, head: Position) -> float | None:
     """Give the time of the newest sample in the log; None if the log is empty. Raises UnreadableEvent."""
-    entries = await store.entries(stream, Position.before(head.seq), 1)
+    entries = await store.entries(stream, Position.before(head.seq), 1) if head.seq else []
     event = read_event(entries[0].body) if entries else None
     return last_time(read_records(event.records), event.at) if isinstance(event, BatchEvent) else None

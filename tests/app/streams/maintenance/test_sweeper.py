@@ -223,3 +223,14 @@ async def test_a_summary_that_a_crash_left_behind_is_completed(place):
         opened = await service.metric("itan_streams_opened_total")
         await sweep(service)
         assert await service.metric("itan_streams_opened_total") == opened == 1
+
+
+async def test_a_stream_without_a_sample_is_opened_and_swept(place):
+    async with place.service() as service:
+        await service.accepted("PUT", "/streams/s", json={"n_features": 2})
+        service.registry.sessions.clear()
+        assert (await service.accepted("GET", "/streams/s"))["n_seen"] == 0
+        service.registry.sessions.clear()
+        place.let_pass(10**7)
+        await sweep(service)
+        assert (await service.observe([[1.0, 2.0]], "s"))["seq"] == [1]
