@@ -10,9 +10,9 @@ from app import patterns
 from app.documents import Documents, UnknownDocument
 from app.storage import DocumentKind, Store, StoreUnavailable
 from app.streams.errors import Refused
+from app.streams.open.backoff import Backoff
 from app.streams.open.clock import Clock
 from app.streams.open.schedule import EMPTY, Schedule
-from app.streams.open.write_backoff import WriteBackoff
 
 LONGEST_SECONDS: Final = 366 * 86_400.0
 
@@ -76,7 +76,7 @@ class Planned:
     """
 
     def __init__(self, windows: Windows, clock: Clock) -> None:
-        self._windows, self._backoff = windows, WriteBackoff(clock)
+        self._windows, self._backoff = windows, Backoff(clock)
         self._known: object = None
         self._schedule = EMPTY
 

@@ -28,6 +28,7 @@ from app.streams.errors import StreamAppeared, UnknownStream
 from app.streams.log.horizon import STEP
 from app.streams.log.incidents import Incident
 from app.streams.log.reader import LogReader
+from app.streams.open.backoff import Backoff
 from app.streams.open.loader import StateLoader
 from app.streams.open.models import Defaults
 from app.streams.open.schedule import Period
@@ -35,7 +36,6 @@ from app.streams.open.snapshot_writer import SnapshotWriter
 from app.streams.open.state import StreamState
 from app.streams.open.summary import Summary, summary_of
 from app.streams.open.worker import Worker
-from app.streams.open.write_backoff import WriteBackoff
 from core import Detector, InvalidState
 
 RETRY_SECONDS = 5.0
@@ -68,7 +68,7 @@ class Session:
         """What the registry has counted of this stream's memory."""
         self.log = LogReader(self.store, stream)
         self.snapshots = SnapshotWriter(stream, worker)
-        self.backoff = WriteBackoff(self.clock)
+        self.backoff = Backoff(self.clock)
         self.summary_is_due = False
         """Whether the state has changed since the store got a summary of it."""
         self.written_at: float | None = None

@@ -9,7 +9,7 @@ from app.api.bodies.wording import TIME
 from app.documents import FRESH_SECONDS
 from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
-from app.streams.open.write_backoff import MAX_PAUSE_SECONDS
+from app.streams.open.backoff import MAX_PAUSE_SECONDS
 from core import Detector
 from tests.app.harness import NOW, DisturbedStore, FakeClock, Service, blobs, raising
 

@@ -1,7 +1,7 @@
 import pytest
 
 from app.storage import StoreUnavailable
-from app.streams.open.write_backoff import MAX_PAUSE_SECONDS, WriteBackoff
+from app.streams.open.backoff import MAX_PAUSE_SECONDS, Backoff
 from tests.app.harness import FakeClock
 
 PAUSES = (0.0, 1.0, 2.0, 4.0, MAX_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
@@ -9,7 +9,7 @@ PAUSES = (0.0, 1.0, 2.0, 4.0, MAX_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
 
 def test_pauses_grow_with_each_refusal_in_a_row():
     clock = FakeClock()
-    backoff = WriteBackoff(clock)
+    backoff = Backoff(clock)
     for number, seconds in enumerate(PAUSES):
         backoff.note_refusal(StoreUnavailable(f"refusal {number}"))
         if seconds:
@@ -20,8 +20,8 @@ def test_pauses_grow_with_each_refusal_in_a_row():
         backoff.check()
 
 
-def test_a_write_that_succeeds_ends_the_pauses():
-    backoff = WriteBackoff(FakeClock())
+def test_a_success_ends_the_pauses():
+    backoff = Backoff(FakeClock())
     for _ in range(3):
         backoff.note_refusal(StoreUnavailable("full"))
     backoff.note_success()

@@ -1,4 +1,4 @@
-"""Holds writes to a stream back after the store has refused some."""
+"""Waits longer and longer before a store that has refused is asked again."""
 
 import math
 
@@ -8,10 +8,11 @@ from app.streams.open.clock import Clock
 MAX_PAUSE_SECONDS = 5.0
 
 
-class WriteBackoff:
-    """The pauses after refused writes: none after the first, then 1, 2 and 4 seconds, then MAX_PAUSE_SECONDS.
+class Backoff:
+    """The pauses after refusals in a row: none after the first, then 1, 2 and 4 seconds, then MAX_PAUSE_SECONDS.
 
-    Each try leaves the engine ahead of the log, and the next reader waits for a replay.
+    A try is not cheap: a refused write leaves the engine ahead of the log, so that the next reader waits for a replay,
+    and a read from a store that hangs takes seconds to fail.
     """
 
     def __init__(self, clock: Clock) -> None:
