@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.counts import counted
 from app.replay.reading.cells import BadTable, is_missing, quoted
 
 ANY: Final = "*"
@@ -26,7 +27,7 @@ class LabelReader:
     n_normal: int = 0
     _values: tuple[str, str] | None = None
     _seen: Counter[str] = field(default_factory=Counter)
-    _lines: dict[str, int] = field(default_factory=dict)
+    _first: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._values = self.told and (_plain(self.told[0]), _plain(self.told[1]))
@@ -35,7 +36,7 @@ class LabelReader:
         """Note a value that will come."""
         value = _plain(cell)
         self._seen[value] += 1
-        self._lines.setdefault(value, line)
+        self._first.setdefault(value, (line, cell))
 
     def settle(self) -> None:
         """Decide what the values mean. Raises BadTable if nobody knows."""
@@ -44,8 +45,8 @@ class LabelReader:
             self._values = next((known for known in UNDERSTOOD if set(values) <= set(known)), None)
         if self._values is None:
             raise BadTable(self._question(values))
-        for value in self._seen:
-            label = self.read(self._lines[value], value)
+        for value, (line, cell) in self._first.items():
+            label = self.read(line, cell)
             self.n_anomalous += self._seen[value] * (label is True)
             self.n_normal += self._seen[value] * (label is False)
 
@@ -66,7 +67,8 @@ class LabelReader:
         return value in (self._values or ()) or not is_missing(value)
 
     def _question(self, values: list[str]) -> str:
-        shown = [f"{quoted(v)} ({self._seen[v]} times, first in line {self._lines[v]})" for v in values[:MOST_SHOWN]]
+        firsts = [(self._seen[value], *self._first[value]) for value in values[:MOST_SHOWN]]
+        shown = [f"{quoted(cell)} ({counted(n, 'time')}, first in line {line})" for n, line, cell in firsts]
         more = f", and {len(values) - MOST_SHOWN} more" if len(values) > MOST_SHOWN else ""
         rarest, commonest = min(values, key=lambda v: self._seen[v]), max(values, key=lambda v: self._seen[v])
         example = f"{rarest},{commonest}" if len(values) == 2 else f"{ANY},{commonest}"

@@ -167,7 +167,8 @@ def _called(path: str) -> str:
 
 def _not_decoded(path: str, encoding: str, error: UnicodeError) -> str:
     said = f"it is not written in {encoding} ({error})"
-    if encoding == "utf-8" and _is_file(path) and (line := _first_not_decoded(path, encoding)):
+    # in utf-16 a line does not end with one byte
+    if "\n".encode(encoding) == b"\n" and _is_file(path) and (line := _first_not_decoded(path, encoding)):
         said = f"line {line[0]} is not written in {encoding}: {line[1][:60]!r}"
     return f"{said}; name its encoding, such as --encoding latin-1 or --encoding utf-16"
 

@@ -211,6 +211,14 @@ def test_told_labels_mean_what_was_told() -> None:
     assert "line 3, column y: the label '1' is neither 0" in refusal(text, label="y", label_values=("0", "-1"))
 
 
+def test_a_label_with_more_than_one_zero_behind_the_point_is_refused_before_anything_is_used() -> None:
+    text = "x,y\n1,0\n2,1.0.0\n"
+    with pytest.raises(BadTable, match=r"line 3, column y: the label '1\.0\.0' is neither 1"):
+        table_of(text, label="y", label_values=("1", "0")).survey()
+    with pytest.raises(BadTable, match=r"'1\.0\.0' \(1 time, first in line 3\)"):
+        table_of(text, label="y").survey()
+
+
 def test_more_anomalies_than_normal_samples_are_doubted() -> None:
     notes = table_of("x,y\n1,1\n2,1\n3,0\n", label="y").survey().notes
     assert [note for note in notes if note.startswith("warning: 67% of the labels say anomalous")]
@@ -299,6 +307,19 @@ def test_other_encodings_can_be_named(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, data: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(data)
     with pytest.raises(BadTable, match=rf"{name}.*{message}"), open_table(str(tmp_path / name), Columns()) as table:
+        list(table)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [("ascii", "line 3 is not written in ascii: .*K.xf6ln"), ("utf-16", "it is not written in utf-16")],
+)
+def test_a_wrong_encoding_that_was_named_is_told_by_its_line_where_it_can_be(
+    tmp_path: Path, encoding: str, said: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("x,ort\n1,a\n2,Köln\n".encode("latin-1"))
+    with pytest.raises(BadTable, match=said), open_table(str(path), Columns(), form=Form(encoding=encoding)) as table:
         list(table)
 
 
