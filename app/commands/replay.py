@@ -5,6 +5,7 @@ import io
 import sys
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal
 from zoneinfo import ZoneInfo
@@ -165,8 +166,8 @@ def replay(
                     print("itan:", note, file=sys.stderr)
                 with progress("samples", prepared.n_samples) as posted:
                     result = prepared.run(posted)
-                with progress("compared") as decided:
-                    evaluation = evaluate(client, file, table, plan, result, decided, with_rivals=compare)
+                compared = partial(progress, "compared")
+                evaluation = evaluate(client, file, table, plan, result, compared, with_rivals=compare)
             outputs.hand_out(evaluation, datetime.now(UTC))
     if result.outcome.stopped:
         raise typer.Exit(INTERRUPTED)

@@ -25,7 +25,7 @@ from app.metrics.metrics import Metrics
 from app.metrics.view import EVERYTHING, NO_NAMES, View
 
 # a time of creation for each counter would be as many series again, and nobody asks for them
-disable_created_metrics()  # type: ignore[no-untyped-call]
+disable_created_metrics()  # type: ignore[no-untyped-call] # it has no types
 
 # the format of Metrics.text
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4

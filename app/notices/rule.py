@@ -21,8 +21,8 @@ WHSEC: Final = "whsec_"
 REDACTED: Final = "[redacted]"
 """What a refusal shows of what may be a secret."""
 SIGNING: Final = f"{WHSEC} and 24 to 64 bytes in base64"
-TOKEN: Final = "up to 512 printable ASCII characters without blanks"  # noqa: S105
-NO_SECRET: Final = "none: a chat's URL is its secret"  # noqa: S105
+BEARER: Final = "up to 512 printable ASCII characters without blanks"
+NONE: Final = "none: a chat's URL is its secret"
 
 
 class InvalidRule(Refused):
@@ -113,9 +113,9 @@ def check_secret(rule: Rule) -> None:
         case "webhook":
             is_good, limit = is_signing_secret(rule.secret), SIGNING
         case "alertmanager":
-            is_good, limit = not rule.secret or bool(PRINTABLE.fullmatch(rule.secret)), TOKEN
+            is_good, limit = not rule.secret or bool(PRINTABLE.fullmatch(rule.secret)), BEARER
         case "chat":
-            is_good, limit = not rule.secret, NO_SECRET
+            is_good, limit = not rule.secret, NONE
     if not is_good:
         raise InvalidRule("secret", redacted(rule.secret), limit)
 

@@ -1,12 +1,11 @@
 """All that is known after a replay, and what the service adds to it while it runs."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from app.replay.feed import Plan
 from app.replay.reading.table import Table
-from app.replay.rivals.comparison import Contest, compare_rivals
+from app.replay.rivals.comparison import Contest, Watch, compare_rivals
 from app.replay.run import Result
 from app.replay.signals import Signal, signals_of
 from itan_client import Client, Incident
@@ -36,16 +35,16 @@ def evaluate(
     table: Table,
     plan: Plan,
     result: Result,
-    decided: Callable[[int], object],
+    watch: Watch,
     *,
     with_rivals: bool,
 ) -> Evaluation:
-    """Look at what a replay left; `decided` is told how many samples one of the rivals has decided."""
+    """Look at what a replay left; `watch` shows how far the rivals are."""
     if not plan.keeps_rows:
         return Evaluation(file, table, plan, result, None, [], [])
     contest = None
     if table.columns.label and result.outcome.score:
-        contest = compare_rivals(result.outcome, result.stream.config, decided, with_rivals=with_rivals)
+        contest = compare_rivals(result.outcome, result.stream.config, watch, with_rivals=with_rivals)
     signals = signals_of(client, result.report, result.outcome)
     return Evaluation(file, table, plan, result, contest, signals, _worst_incidents(client, result))
 

@@ -1,6 +1,7 @@
 """Rivals on what a replay sent, with the labels that it sent and when, and one table of all."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any, Final
@@ -23,6 +24,8 @@ OURS: Final = "itan"
 FIXED: Final = "itan, fixed threshold"
 HINDSIGHT: Final = "itan, best threshold in hindsight"
 SHARED_FIELDS: Final = ("cost_false_negative", "cost_false_positive", "expected_anomaly_rate")
+Watch = Callable[[int], AbstractContextManager[Callable[[int], object]]]
+"""Opens, for so many samples to decide, what is told of each number of them that is decided."""
 THRESHOLDS: Final = (
     "Thresholds of rivals without one: after every 100 samples and whenever labels came, the one that would have cost"
     " least on the labels known by then; before the first known anomaly, the quantile that leaves the expected share"
@@ -57,20 +60,16 @@ class Contest:
 
 
 def compare_rivals(
-    outcome: Outcome,
-    config: Mapping[str, Any],
-    decided: Callable[[int], object] = lambda _: None,
-    *,
-    with_rivals: bool = True,
+    outcome: Outcome, config: Mapping[str, Any], watch: Watch | None = None, *, with_rivals: bool = True
 ) -> Contest:
     """Run every rival over the samples of an outcome that kept them; `config` is that of the stream.
 
-    `decided` is told how many samples one of them has decided. Without rivals the table is that of the stream alone.
+    Without rivals the table is that of the stream alone.
     """
     n = len(outcome.score)
     ours = Decisions(np.array(outcome.score, dtype=np.float64), np.array(outcome.flag, dtype=np.bool_))
     rivals, notes = _rivals(n, ours.score, config) if with_rivals else ({}, [])
-    decisions = {OURS: ours} | {name: _play(rival, outcome, decided) for name, rival in rivals.items()}
+    decisions = {OURS: ours} | _play_all(rivals, outcome, watch or _unwatched)
     known = np.array([label is not None for label in outcome.label], dtype=np.bool_)
     judged = known & ~np.any([np.isnan(each.score) for each in decisions.values()], axis=0)
     anomalous = np.array([label is True for label in outcome.label], dtype=np.bool_)
@@ -119,6 +118,17 @@ def _rivals(n: int, our_scores: Floats, config: Mapping[str, Any]) -> tuple[dict
 def _profile_config(profile: str, config: Mapping[str, Any]) -> DetectorConfig:
     features = {"features": config["features"]} if config["features"] else {"n_features": config["n_features"]}
     return DetectorConfig(**features, profile=profile, **{name: config[name] for name in SHARED_FIELDS})
+
+
+def _unwatched(_: int) -> AbstractContextManager[Callable[[int], object]]:
+    return nullcontext(lambda _: None)
+
+
+def _play_all(rivals: Mapping[str, Rival], outcome: Outcome, watch: Watch) -> dict[str, Decisions]:
+    if not rivals:
+        return {}
+    with watch(len(rivals) * len(outcome.score)) as decided:
+        return {name: _play(rival, outcome, decided) for name, rival in rivals.items()}
 
 
 def _play(rival: Rival, outcome: Outcome, decided: Callable[[int], object]) -> Decisions:

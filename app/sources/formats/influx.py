@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from line_protocol_parser import LineFormatError, parse_line  # type: ignore[import-untyped]
+from line_protocol_parser import LineFormatError, parse_line
 
 from app.sources.errors import InvalidRecord
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError
 
 from app.sources.errors import InvalidMessage, InvalidRecord
 from app.streams.errors import InvalidSamples

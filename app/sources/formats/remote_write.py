@@ -6,7 +6,7 @@ To make them takes 40 ms and 3 MB: import this module at the first request.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # type: ignore[import-untyped]
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 Field = descriptor_pb2.FieldDescriptorProto
 # series stay bytes until their turn: small messages take many times the memory of their bytes

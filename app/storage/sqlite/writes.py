@@ -221,7 +221,7 @@ def _mark_changes(connection: sqlite3.Connection, stream: str, position: Positio
         connection.executemany("INSERT OR IGNORE INTO incident_changes VALUES (?)", marks)
         oldest = "SELECT mark FROM incident_changes WHERE mark < ? ORDER BY mark DESC LIMIT 1 OFFSET ?"
         given = (lane_bounds(NEW)[1], MARKS_KEPT)
-        connection.execute(f"DELETE FROM incident_changes WHERE mark <= ({oldest})", given)  # noqa: S608
+        connection.execute(f"DELETE FROM incident_changes WHERE mark <= ({oldest})", given)  # noqa: S608 (text above)
 
 
 def move_changes(connection: sqlite3.Connection, gone: Sequence[Mark], come: Sequence[Mark]) -> None:
@@ -273,7 +273,7 @@ def purge(connection: sqlite3.Connection) -> bool:
     )
     if not any(_remove_rows(connection, doomed[0], *step) for step in steps):
         for table in ("snapshots", "bases", "summaries"):
-            connection.execute(f"DELETE FROM {table} WHERE stream = ?", doomed)  # noqa: S608
+            connection.execute(f"DELETE FROM {table} WHERE stream = ?", doomed)  # noqa: S608 (names above)
         connection.execute("DELETE FROM doomed WHERE stream = ?", doomed)
     return True
 

@@ -91,10 +91,9 @@ class StreamSummary(msgspec.Struct, frozen=True):
     flags_by_hour: list[int] | None
 
 
-class StreamGroup(msgspec.Struct, frozen=True):
-    """Streams whose ids begin alike, in sum."""
+class StreamCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many streams there are, and how they stand; of `unknown` ones only the ids are known yet."""
 
-    prefix: str
     streams: int
     unknown: int
     unreadable: int
@@ -105,21 +104,19 @@ class StreamGroup(msgspec.Struct, frozen=True):
     to_review: int
 
 
-class StreamTotals(msgspec.Struct, frozen=True):
-    """All streams that the key may read, in sum; of `unknown` ones only the ids are known yet.
+class StreamGroup(StreamCounts, frozen=True, kw_only=True):
+    """Streams whose ids begin alike, in sum."""
+
+    prefix: str
+
+
+class StreamTotals(StreamCounts, frozen=True, kw_only=True):
+    """All streams that the key may read, in sum.
 
     begin has the beginnings of the last 24 hours, flags_by_hour how many samples were flagged in each. incidents are
     the streams with the rarest open incidents, review those with the most incidents to review.
     """
 
-    streams: int
-    unknown: int
-    unreadable: int
-    warming_up: int
-    silent: int
-    open_incidents: int
-    flagged_lately: int
-    to_review: int
     samples: int
     labels: int
     begin: list[float]

@@ -1,6 +1,8 @@
 """What a replay is compared with: scores, thresholds by the labels known, and the figures of the table."""
 
 import doctest
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -156,6 +158,23 @@ def test_all_are_judged_on_the_same_samples() -> None:
     table = format_contest(contest)
     assert f"Compared on {contest.judged.sum()} samples" in table
     assert all(name in table for name in names)
+
+
+def test_how_much_there_is_to_decide_is_known_before() -> None:
+    X, anomalous = stream(n=400)
+    told: list[tuple[int, list[int]]] = []
+
+    @contextmanager
+    def watch(total: int) -> Iterator[Callable[[int], object]]:
+        told.append((total, []))
+        yield told[-1][1].append
+
+    compare_rivals(outcome_of(X, anomalous), CONFIG, watch, with_rivals=False)
+    assert told == []
+    compare_rivals(outcome_of(X, anomalous), CONFIG, watch)
+    ((total, steps),) = told
+    assert total == sum(steps) >= 3 * 400
+    assert len(steps) >= 3 * 4
 
 
 def test_who_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
