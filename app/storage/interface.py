@@ -240,7 +240,7 @@ class Store(Protocol):
     async def summaries(self, after: str, limit: int) -> list[tuple[str, bytes | None]]:
         """List up to `limit` streams whose names come after `after`, in order, with their summaries or None.
 
-        A stream whose creation or deletion was interrupted may be among them, without one.
+        There may be fewer, but none only if no more streams come.
         """
 
     async def size(self, stream: str) -> StreamSize:

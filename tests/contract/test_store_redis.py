@@ -9,7 +9,7 @@ from redis import Redis
 from redis.crc import key_slot
 from redis.exceptions import ResponseError
 
-from app.storage import Durability, Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable, open_store
+from app.storage import Durability, Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable, SummaryRow, open_store
 from app.storage.redis import RedisStore
 from tests.servers import PROGRAMS, ClusterServers, RedisServer, ask, on_first_node, wait_until
 
@@ -279,6 +279,25 @@ async def test_a_listed_stream_that_was_never_made_is_left_out(redis_store, admi
     await redis_store.create("z", START)
     assert await redis_store.streams("", 2) == ["s", "z"]
     assert await redis_store.streams("", 1) == ["s"]
+    assert await redis_store.summaries("", 2) == [("s", None)]
+    assert await redis_store.summaries("s", 1) == [("z", None)]
+
+
+async def test_a_deletion_that_was_cut_short_leaves_nothing_in_lists(redis_store, monkeypatch):
+    await redis_store.put_summaries([SummaryRow("s", b"of s", 2**53)])
+    send = redis_store._calls.send
+
+    async def die(word, *given):
+        if word == "ZREM":
+            raise StoreUnavailable("killed")
+        return await send(word, *given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(redis_store._calls, "send", die)
+        with pytest.raises(StoreUnavailable):
+            await redis_store.delete("s")
+    assert await redis_store.streams("", 10) == []
+    assert await redis_store.summaries("", 10) == []
 
 
 async def test_check_warns_of_settings_that_lose_streams(redis_store, admin):

@@ -103,8 +103,7 @@ class RedisReader:
         while len(found) < limit:
             wanted = limit - len(found)
             page = await self._list_page(after, wanted)
-            there = await asyncio.gather(*map(self._is_there, page))
-            found += [name for name, is_there in zip(page, there, strict=True) if is_there]
+            found += await self._existing(page)
             if len(page) < wanted:
                 break
             after = page[-1]
@@ -132,10 +131,14 @@ class RedisReader:
         return found
 
     async def summaries(self, after: str, limit: int) -> list[tuple[str, bytes | None]]:
-        """List streams in order with their summaries."""
-        names = await self._list_page(after, limit)
-        known = await self.find_summaries(names)
-        return [(name, known.get(name)) for name in names]
+        """List streams in order with their summaries; only of those without one it is asked whether they exist."""
+        while names := await self._list_page(after, limit):
+            known = await self.find_summaries(names)
+            there = {*known, *await self._existing([name for name in names if name not in known])}
+            if there:
+                return [(name, known.get(name)) for name in names if name in there]
+            after = names[-1]
+        return []
 
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream."""
@@ -152,6 +155,11 @@ class RedisReader:
         """Read documents in order."""
         found: dict[bytes, bytes] = await self._calls.send("HGETALL", documents_key(kind))
         return {name.decode(): body for name, body in sorted(found.items())}
+
+    async def _existing(self, streams: Sequence[str]) -> list[str]:
+        """Give those of these streams that exist."""
+        there = await asyncio.gather(*map(self._is_there, streams))
+        return [stream for stream, is_there in zip(streams, there, strict=True) if is_there]
 
     async def _is_there(self, stream: str) -> bool:
         """Tell whether a stream has any key but its lease and its incidents."""

@@ -259,6 +259,7 @@ class RedisStore(RedisReader):
 
     async def delete(self, stream: str, token: int = 0) -> bool:
         """Delete a stream; one that was created again meanwhile stays listed."""
+        await self._drop_summary(stream)  # what is listed without one, if this is interrupted, counts as deleted
         reply = await self._calls.change("delete", stream, token)
         if status(reply) == "fenced":
             raise Fenced(stream, token, int(reply[1]))
