@@ -28,8 +28,8 @@ class Position(NamedTuple):
 
     @classmethod
     def before(cls, seq: int) -> Self:
-        """Give the last position before all events of a sample. Redis takes no sub below 0."""
-        return cls(seq - 1, MAX_SEQ)
+        """Give the last position before all events of a sample; Redis takes no number below 0."""
+        return cls(seq - 1, MAX_SEQ) if seq > 0 else cls(0, 0)
 
 
 START: Final = Position(0, 0)

@@ -20,7 +20,6 @@ from app.streams.errors import UnknownStream
 from app.streams.log.events import NO_CAUSES, NOTHING_EXPLAINED, batch_body
 from app.streams.log.explanations import Explained, explained_in
 from app.streams.log.incidents import Incident
-from app.streams.log.recent import last_time
 from app.streams.open.schedule import in_periods
 from app.streams.open.session import Session
 from app.streams.open.state import StreamState, first_state
@@ -140,7 +139,8 @@ def told_of(
     """Give what the log says of learned samples, and the incidents that they change."""
     at, first, last = session.clock.steady(), int(learned.seq[0]), int(learned.seq[-1])
     causes, incidents = NO_CAUSES, NO_INCIDENTS
-    state.newest_time = last_time(learned, at)
+    assert state.recent is not None
+    state.recent.note_newest(learned, at)
     if is_in_incident(state, learned):
         causes = causes_in(state.detector, learned, explained)
         incidents = follow_observed(state, learned, at, causes)

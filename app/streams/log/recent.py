@@ -20,15 +20,17 @@ HOUR_SECONDS: Final = 3600
 
 
 class Recent(msgspec.Struct):
-    """The flagged samples of the HOURS hours up to the newest one, and the labels of the newest incidents.
+    """The newest sample, the flagged ones of the HOURS hours up to the newest of these, and labels of incidents.
 
-    Times are those of samples, or their arrival if they came without. flagged_time and severity are those of the newest
-    flagged sample. flags holds hours since 1970, each with how many
-    samples it has; labels holds incidents by their seq, each with how many of its samples have a label.
+    Times are those of samples, none later than its arrival, or their arrival if they came without; newest_time is None
+    without a sample.
+    flagged_time and severity are those of the newest flagged sample. flags holds hours since 1970, each with how many
+    samples it has; labels holds the newest incidents by their seq, each with how many of its samples have a label.
 
     It follows from the log alone, however that is cut into events.
     """
 
+    newest_time: float | None = None
     flagged_time: float | None = None
     severity: float | None = None
     flags: list[tuple[int, int]] = msgspec.field(default_factory=list)
@@ -37,9 +39,14 @@ class Recent(msgspec.Struct):
     def take(self, event: BatchEvent | LabelEvent, records: Records) -> None:
         """Take an event of the log, with its records."""
         if isinstance(event, BatchEvent):
+            self.note_newest(records, event.at)
             self.note_flagged(records, event.at)
         else:
             self.label(records, event.labels)
+
+    def note_newest(self, records: Records, at: float) -> None:
+        """Note the time of the last of these samples, which arrived at a time."""
+        self.newest_time = last_time(records, at)
 
     def note_flagged(self, records: Records, at: float) -> None:
         """Count those of these samples that were flagged, and the incidents that they opened."""
@@ -90,6 +97,6 @@ def last_time(records: Records, at: float) -> float:
 
 async def newest_time(store: Store, stream: str, head: Position) -> float | None:
     """Give the time of the newest sample in the log; None if the log is empty. Raises UnreadableEvent."""
-    entries = await store.entries(stream, Position.before(head.seq), 1) if head.seq else []
+    entries = await store.entries(stream, Position.before(head.seq), 1)
     event = read_event(entries[0].body) if entries else None
     return last_time(read_records(event.records), event.at) if isinstance(event, BatchEvent) else None

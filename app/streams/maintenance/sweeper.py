@@ -125,8 +125,7 @@ async def trim(session: Session) -> bool:
     """Trim the log of a silent stream; tell whether anything was removed. The session's lock is held."""
     state = await session.state()
     oldest_seq = state.horizon.oldest_seq
-    seq = state.position.seq
-    newest = await session.store.entries(session.stream, Position.before(seq), 1) if seq else []
+    newest = await session.store.entries(session.stream, Position.before(state.position.seq), 1)
     if newest:
         state.horizon = state.horizon.with_last(state.detector.next_seq, read_event(newest[0].body).at)
     await session.store_if_valid(state, step=SILENT_STEP)

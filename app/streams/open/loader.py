@@ -1,7 +1,6 @@
 """Loads a stream: its snapshot and a replay of the later log, or what can be rebuilt without loss."""
 
 import logging
-from contextlib import suppress
 from dataclasses import dataclass
 
 from app.storage import Position, StoreCorrupt
@@ -9,7 +8,7 @@ from app.streams.errors import ReplayMismatch
 from app.streams.log.events import UnreadableEvent
 from app.streams.log.incidents import Index
 from app.streams.log.pages import newest_entries
-from app.streams.log.recent import newest_time, recent_of
+from app.streams.log.recent import recent_of
 from app.streams.open.fingerprint import fingerprint
 from app.streams.open.integrity import Rebuilt
 from app.streams.open.recovery import recovery_points
@@ -59,9 +58,6 @@ class StateLoader:
         except (InvalidSnapshot, UnreadableEvent) as error:
             raise StoreCorrupt(self.stream, str(error)) from error
         state.figures.snapshot_bytes = len(snapshot.body)
-        if state.newest_time is None:
-            with suppress(UnreadableEvent):
-                state.newest_time = await newest_time(self.worker.store, self.stream, head)
         return state
 
     async def _look_back(self, state: StreamState) -> None:

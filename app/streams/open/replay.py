@@ -20,7 +20,6 @@ from app.streams.log.events import (
     read_timestamps,
 )
 from app.streams.log.incidents import follow
-from app.streams.log.recent import last_time
 from app.streams.open.state import StreamState
 from app.streams.slices import feedback_slices, join_slices, observe_slices
 from core import DetectorConfig, ItanError, Records
@@ -117,7 +116,6 @@ async def _observe(
     if len(differing):
         differ(Difference(position, event.build, records[differing], replayed[differing]))
     state.note_times(read_timestamps(event))
-    state.newest_time = last_time(records, event.at)
 
 
 def times_of(records: Records, config: DetectorConfig) -> npt.NDArray[np.float64] | None:

@@ -41,8 +41,7 @@ class StreamState:
     """A detector and its position in the log, and what nobody has accepted yet: replay differences and a rebuild.
 
     incidents and recent are None if an earlier version wrote the snapshot. snapshot_failure says why the state cannot
-    be stored. newest_time is that of the newest sample in the log, or of its arrival. first_snapshot is what a new
-    stream is created with; None once the store knows the stream.
+    be stored. first_snapshot is what a new stream is created with; None once the store knows the stream.
     """
 
     detector: Detector
@@ -56,7 +55,6 @@ class StreamState:
     first_snapshot: Snapshot | None = None
     incidents: Ledger | None = None
     recent: Recent | None = None
-    newest_time: float | None = None
     figures: StreamFigures = field(init=False)
     _measured_bytes: int = field(default=0, init=False)
     _measure_again_at: int = field(default=0, init=False)

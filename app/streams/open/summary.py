@@ -112,7 +112,7 @@ def summary_of(stream: str, state: StreamState, oldest_to_label: int, written_at
         true_alarms=costs.true_alarms,
         false_alarms=costs.false_alarms,
         misses=costs.misses,
-        newest_time=state.newest_time,
+        newest_time=recent.newest_time,
         written_at=written_at,
         flags=tuple(recent.flags),
     )
@@ -128,7 +128,8 @@ async def summary_of_stored(store: Store, stream: str, written_at: float | None)
         state = StreamState.from_bytes(snapshot.body, snapshot.position)
         if state.recent is None:
             state.recent = await recent_of(store, stream, head.seq + 1)
-        state.newest_time = await newest_time(store, stream, head)
+        if head.seq > state.position.seq:
+            state.recent.newest_time = await newest_time(store, stream, head)
     except (StoreCorrupt, InvalidSnapshot, UnreadableEvent):
         return Summary(stream=stream, readable=False)
     summary = summary_of(stream, state, state.horizon.oldest_seq, written_at)

@@ -4,7 +4,7 @@ import pytest
 
 from app.streams.log.recent import Recent, recent_of
 from app.streams.open.state import StreamState
-from tests.app.harness import NOW, Service
+from tests.app.harness import NOW, DisturbedStore, Service, raising
 from tests.app.incidents import begin, broken, ordinary
 
 HOUR = int(NOW // 3600)
@@ -42,6 +42,25 @@ async def test_flags_are_counted_by_hour(broke):
     assert (await row(broke))["flagged_lately"] == 0
 
 
+async def test_a_time_that_is_ahead_pushes_out_nothing_that_is_still_shown(broke):
+    broke.clock.advance(20 * 3_600)
+    flagged = (await row(broke))["flags_by_hour"]
+    assert flagged[0] == 1
+    await broke.observe([[9.0, 9.0]], timestamps=[broke.clock.now() + 3_600])
+    assert (await row(broke))["flags_by_hour"] == [*flagged[:-1], flagged[-1] + 1]
+
+
+async def test_a_stream_with_a_snapshot_is_opened_without_a_look_into_its_log(broke):
+    live = recent(broke)
+    await broke.registry.save(broke.registry.sessions["s"], closing="room")
+    assert not broke.registry.sessions
+    store = DisturbedStore(broke.store)
+    store.before["entries"] = raising(AssertionError("the log was read"))
+    async with Service(store, broke.clock) as again, again.registry.changing("s") as session:
+        assert (await session.state()).recent == live
+    assert live.newest_time == NOW + 3_600
+
+
 async def test_an_incident_is_to_review_until_one_of_its_samples_has_a_label(broke):
     assert (await row(broke))["to_review"] == broke.before[1] + 1
     await broke.feedback({"seq": broke.first, "anomaly": True}, {"seq": broke.first + 1, "anomaly": False})
@@ -62,6 +81,7 @@ async def test_the_log_tells_it_and_a_crash_changes_nothing(broke):
         await again.observe(ordinary(1, seed=3))
         assert recent(again).flags == live.flags
         assert recent(again).labels == live.labels
+        assert recent(again).flagged_time == live.flagged_time
 
 
 async def test_a_stream_of_an_earlier_version_gets_it_from_its_log(broke):
