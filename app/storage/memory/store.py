@@ -1,28 +1,15 @@
 """A store in memory: the reference for the others, and for tests."""
 
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic, time
 
 from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
-from app.storage.errors import Fenced, LeaseHeld, StaleWriter, StoreError, StreamNotFound, TooManyStreams
-from app.storage.incidents import (
-    INCIDENTS_KEPT,
-    MARKS_KEPT,
-    NEW,
-    NO_INCIDENTS,
-    IncidentChange,
-    IncidentKey,
-    IncidentRow,
-    Mark,
-    check_incidents,
-)
-from app.storage.interface import NO_LABELS, Append, DocumentKind, Remains, Silence, StreamSize
+from app.storage.errors import Fenced, LeaseHeld, StaleWriter, StoreError, TooManyStreams
+from app.storage.incidents import MARKS_KEPT, NEW, NO_INCIDENTS, IncidentChange, IncidentRow, Mark, check_incidents
+from app.storage.interface import NO_LABELS, Append, DocumentKind
 from app.storage.log import (
     Entry,
     Position,
@@ -33,82 +20,25 @@ from app.storage.log import (
     check_replace,
     last_trimmable,
 )
-from app.storage.pages import collect_batches, possible_seqs, take_page
+from app.storage.memory.reader import MemoryReader
+from app.storage.memory.stored import StoredLease, StoredStream
 from app.storage.summaries import SummaryRow
 from app.storage.usage import Usage
 from app.storage.write_refusals import WriteRefusals
 
 
-@dataclass(slots=True)
-class StoredStream:
-    """Everything kept of one stream."""
-
-    snapshot: Snapshot
-    head: Position
-    log: list[Entry] = field(default_factory=list)
-    ids: dict[str, int] = field(default_factory=dict)
-    labels: dict[int, bytes] = field(default_factory=dict)
-    incidents: dict[int, IncidentRow] = field(default_factory=dict)
-    fence: int = 0
-    changed_at: float = 0.0
-    base: Snapshot | None = None
-    summary: bytes | None = None
-
-    def count_until(self, position: Position) -> int:
-        """Count the entries at or before a position."""
-        return bisect_right(self.log, position, key=lambda entry: entry.position)
-
-    def next_batch(self, seq: int) -> Entry | None:
-        """Give the first batch that ends at or after a sample."""
-        later = self.log[self.count_until(Position.before(seq)) :]
-        return next((entry for entry in later if entry.first_seq is not None), None)
-
-    def trim(self, last: Position) -> None:
-        """Drop the entries up to a position, with their ids and labels."""
-        dropped = self.log[: self.count_until(last)]
-        del self.log[: len(dropped)]
-        for entry in dropped:
-            self._forget(entry)
-
-    def put_incidents(self, rows: Sequence[IncidentRow]) -> None:
-        """Put incidents into the index, and drop the oldest beyond what it keeps."""
-        self.incidents.update((row.seq, row._replace(is_news=False)) for row in rows)
-        for seq in sorted(self.incidents)[:-INCIDENTS_KEPT]:
-            del self.incidents[seq]
-
-    def _forget(self, entry: Entry) -> None:
-        for name, seq in entry.named_samples():
-            if self.ids.get(name) == seq:  # a newer sample may bear the same id
-                del self.ids[name]
-        for seq in [seq for seq in self.labels if entry.holds(seq)]:
-            del self.labels[seq]
-
-
-@dataclass(slots=True)
-class StoredLease:
-    """Who may write, and until when."""
-
-    owner: str
-    token: int
-    ends: float
-    kept_until: float = 0.0
-
-
-class MemoryStore:
+class MemoryStore(MemoryReader):
     """Keeps streams as long as the process lives."""
 
     is_exclusive = False
     retries = 0
 
     def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
-        self._monotonic = monotonic
+        super().__init__(monotonic)
         self.windows = MemoryStorage()
         self.write_refusals = WriteRefusals()
-        self.stored: dict[str, StoredStream] = {}
         self.leases: dict[str, StoredLease] = {}
         self._wanted: dict[str, set[str]] = {}
-        self._documents: defaultdict[DocumentKind, dict[str, bytes]] = defaultdict(dict)
-        self._lanes: defaultdict[str, set[IncidentChange]] = defaultdict(set)
         self._tokens = count(1)
 
     async def open(self) -> None:
@@ -271,72 +201,10 @@ class MemoryStore:
             self._get_for(stream, token)
         self._put(stream, snapshot, token)
 
-    async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
-        """Read the snapshot and the head."""
-        stored = self.stored.get(stream)
-        return None if stored is None else (stored.snapshot, stored.head)
-
-    async def inspect(self, stream: str) -> Remains | None:
-        """Read what is there."""
-        stored = self.stored.get(stream)
-        return None if stored is None else Remains(stored.head, stored.snapshot, stored.base)
-
-    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
-        """Read a page of the log."""
-        stored = self.stored.get(stream)
-        if stored is None:
-            return []
-        start = stored.count_until(after)
-        return take_page(stored.log[start : start + limit])
-
-    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
-        """Read the batches that hold these samples."""
-        stored = self.stored.get(stream)
-        return [] if stored is None else collect_batches(possible_seqs(seqs), stored.next_batch)
-
-    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
-        """Give the seqs of known ids."""
-        known = self.stored[stream].ids if stream in self.stored else {}
-        return {name: known[name] for name in ids if name in known}
-
-    async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
-        """Give the records of labelled samples."""
-        known = self.stored[stream].labels if stream in self.stored else {}
-        return {seq: known[seq] for seq in possible_seqs(seqs) if seq in known}
-
     async def put_incidents(self, stream: str, rows: Sequence[IncidentRow], token: int = 0) -> None:
         """Put incidents into the index."""
         check_incidents(rows)
         self._get_for(stream, token).put_incidents(rows)
-
-    async def incidents(self, stream: str) -> list[IncidentRow]:
-        """Read incidents in order."""
-        known = self.stored[stream].incidents if stream in self.stored else {}
-        return [known[seq] for seq in sorted(known)]
-
-    async def find_incidents(self, stream: str, seqs: Sequence[int]) -> dict[int, IncidentRow]:
-        """Give the known ones of these incidents."""
-        known = self.stored[stream].incidents if stream in self.stored else {}
-        return {seq: known[seq] for seq in possible_seqs(seqs) if seq in known}
-
-    async def newest_incidents(self, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
-        """List incidents of all streams."""
-        keys = (
-            IncidentKey(row.opened, stream, row.seq)
-            for stream, stored in self.stored.items()
-            for row in stored.incidents.values()
-        )
-        return sorted((key for key in keys if before is None or key < before), reverse=True)[:limit]
-
-    async def changed_incidents(
-        self, limit: int, lane: str = NEW, after: IncidentChange | None = None
-    ) -> list[IncidentChange]:
-        """Read the oldest marks of a lane."""
-        return sorted(change for change in self._lanes[lane] if after is None or change > after)[:limit]
-
-    async def count_changes(self, lane: str = NEW) -> int:
-        """Count the marks of a lane."""
-        return len(self._lanes[lane])
 
     async def move_changes(self, gone: Sequence[Mark], come: Sequence[Mark] = ()) -> None:
         """Move marks."""
@@ -352,15 +220,6 @@ class MemoryStore:
             self.leases.pop(stream, None)
         return self.stored.pop(stream, None) is not None
 
-    async def streams(self, after: str, limit: int) -> list[str]:
-        """List names in order."""
-        return sorted(name for name in self.stored if name > after)[:limit]
-
-    async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
-        """Say how long streams have been silent."""
-        now, known = self._monotonic(), {name: self.stored[name] for name in streams if name in self.stored}
-        return {name: Silence(now - stored.changed_at, len(stored.log)) for name, stored in known.items()}
-
     async def put_summaries(self, rows: Sequence[SummaryRow]) -> None:
         """Keep the summaries of streams."""
         for row in rows:
@@ -368,44 +227,15 @@ class MemoryStore:
             if stored is not None and (stored.summary is None if row.only_if_missing else row.token >= stored.fence):
                 stored.summary = row.body
 
-    async def find_summaries(self, streams: Sequence[str]) -> dict[str, bytes]:
-        """Give known summaries."""
-        known = {name: self.stored[name].summary for name in streams if name in self.stored}
-        return {name: summary for name, summary in known.items() if summary is not None}
-
-    async def summaries(self, after: str, limit: int) -> list[tuple[str, bytes | None]]:
-        """List streams in order with their summaries."""
-        return [(name, self.stored[name].summary) for name in await self.streams(after, limit)]
-
-    async def size(self, stream: str) -> StreamSize:
-        """Measure a stream."""
-        stored = self._get(stream)
-        log_bytes = sum(len(entry.body) for entry in stored.log)
-        base_bytes = 0 if stored.base is None else len(stored.base.body)
-        return StreamSize(len(stored.log), log_bytes, len(stored.snapshot.body) + base_bytes)
-
     async def put_document(self, kind: DocumentKind, name: str, body: bytes) -> bool:
         """Keep a document."""
         is_new = name not in self._documents[kind]
         self._documents[kind][name] = body
         return is_new
 
-    async def document(self, kind: DocumentKind, name: str) -> bytes | None:
-        """Read a document."""
-        return self._documents[kind].get(name)
-
-    async def documents(self, kind: DocumentKind) -> dict[str, bytes]:
-        """Read documents in order."""
-        return dict(sorted(self._documents[kind].items()))
-
     async def delete_document(self, kind: DocumentKind, name: str) -> bool:
         """Delete a document."""
         return self._documents[kind].pop(name, None) is not None
-
-    def _get(self, stream: str) -> StoredStream:
-        if stream not in self.stored:
-            raise StreamNotFound(stream)
-        return self.stored[stream]
 
     def _get_for(self, stream: str, token: int) -> StoredStream:
         """Give a stream to a writer; Fenced if a newer writer has come."""

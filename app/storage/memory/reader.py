@@ -1,0 +1,121 @@
+"""Reads the streams of a store in memory."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from app.storage.errors import StreamNotFound
+from app.storage.incidents import NEW, IncidentChange, IncidentKey, IncidentRow
+from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
+from app.storage.log import Entry, Position, Snapshot
+from app.storage.memory.stored import StoredStream
+from app.storage.pages import collect_batches, possible_seqs, take_page
+
+
+class MemoryReader:
+    """Reads streams, each as it is stored."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self.stored: dict[str, StoredStream] = {}
+        self._documents: defaultdict[DocumentKind, dict[str, bytes]] = defaultdict(dict)
+        self._lanes: defaultdict[str, set[IncidentChange]] = defaultdict(set)
+
+    async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
+        """Read the snapshot and the head."""
+        stored = self.stored.get(stream)
+        return None if stored is None else (stored.snapshot, stored.head)
+
+    async def inspect(self, stream: str) -> Remains | None:
+        """Read what is there."""
+        stored = self.stored.get(stream)
+        return None if stored is None else Remains(stored.head, stored.snapshot, stored.base)
+
+    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
+        """Read a page of the log."""
+        stored = self.stored.get(stream)
+        if stored is None:
+            return []
+        start = stored.count_until(after)
+        return take_page(stored.log[start : start + limit])
+
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
+        """Read the batches that hold these samples."""
+        stored = self.stored.get(stream)
+        return [] if stored is None else collect_batches(possible_seqs(seqs), stored.next_batch)
+
+    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
+        """Give the seqs of known ids."""
+        known = self.stored[stream].ids if stream in self.stored else {}
+        return {name: known[name] for name in ids if name in known}
+
+    async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the records of labelled samples."""
+        known = self.stored[stream].labels if stream in self.stored else {}
+        return {seq: known[seq] for seq in possible_seqs(seqs) if seq in known}
+
+    async def incidents(self, stream: str) -> list[IncidentRow]:
+        """Read incidents in order."""
+        known = self.stored[stream].incidents if stream in self.stored else {}
+        return [known[seq] for seq in sorted(known)]
+
+    async def find_incidents(self, stream: str, seqs: Sequence[int]) -> dict[int, IncidentRow]:
+        """Give the known ones of these incidents."""
+        known = self.stored[stream].incidents if stream in self.stored else {}
+        return {seq: known[seq] for seq in possible_seqs(seqs) if seq in known}
+
+    async def newest_incidents(self, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
+        """List incidents of all streams."""
+        keys = (
+            IncidentKey(row.opened, stream, row.seq)
+            for stream, stored in self.stored.items()
+            for row in stored.incidents.values()
+        )
+        return sorted((key for key in keys if before is None or key < before), reverse=True)[:limit]
+
+    async def changed_incidents(
+        self, limit: int, lane: str = NEW, after: IncidentChange | None = None
+    ) -> list[IncidentChange]:
+        """Read the oldest marks of a lane."""
+        return sorted(change for change in self._lanes[lane] if after is None or change > after)[:limit]
+
+    async def count_changes(self, lane: str = NEW) -> int:
+        """Count the marks of a lane."""
+        return len(self._lanes[lane])
+
+    async def streams(self, after: str, limit: int) -> list[str]:
+        """List names in order."""
+        return sorted(name for name in self.stored if name > after)[:limit]
+
+    async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
+        """Say how long streams have been silent."""
+        now, known = self._monotonic(), {name: self.stored[name] for name in streams if name in self.stored}
+        return {name: Silence(now - stored.changed_at, len(stored.log)) for name, stored in known.items()}
+
+    async def find_summaries(self, streams: Sequence[str]) -> dict[str, bytes]:
+        """Give known summaries."""
+        known = {name: self.stored[name].summary for name in streams if name in self.stored}
+        return {name: summary for name, summary in known.items() if summary is not None}
+
+    async def summaries(self, after: str, limit: int) -> list[tuple[str, bytes | None]]:
+        """List streams in order with their summaries."""
+        return [(name, self.stored[name].summary) for name in await self.streams(after, limit)]
+
+    async def size(self, stream: str) -> StreamSize:
+        """Measure a stream."""
+        stored = self._get(stream)
+        log_bytes = sum(len(entry.body) for entry in stored.log)
+        base_bytes = 0 if stored.base is None else len(stored.base.body)
+        return StreamSize(len(stored.log), log_bytes, len(stored.snapshot.body) + base_bytes)
+
+    async def document(self, kind: DocumentKind, name: str) -> bytes | None:
+        """Read a document."""
+        return self._documents[kind].get(name)
+
+    async def documents(self, kind: DocumentKind) -> dict[str, bytes]:
+        """Read documents in order."""
+        return dict(sorted(self._documents[kind].items()))
+
+    def _get(self, stream: str) -> StoredStream:
+        if stream not in self.stored:
+            raise StreamNotFound(stream)
+        return self.stored[stream]
