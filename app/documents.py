@@ -1,17 +1,20 @@
 """Documents of one kind by name: few, kept in the store, cached by each worker."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import ClassVar, Generic, TypeVar
 
 import msgspec
 
-from app.storage import DocumentKind, Store, StoreCorrupt
+from app.storage import DocumentKind, Store, StoreCorrupt, StoreUnavailable
 from app.streams.errors import more_than
 from app.streams.open.clock import Clock
 
 FRESH_SECONDS = 5.0
 """So long after a change another worker may still use the document as it was."""
+TRIES = 5
+"""How often a change is tried while others change the same document."""
 NO_PRESETS: Mapping[str, bytes] = {}
 
 logger = logging.getLogger(__name__)
@@ -65,18 +68,9 @@ class Documents(Generic[T]):
         It is the same object again as long as nothing has changed.
         """
         bodies = await self._cached()
-        if bodies is self._read_bodies:
-            return self._readable
-        found, unreadable = {}, {}
-        for name, body in sorted(bodies.items()):
-            try:
-                found[name] = self._read(name, body)
-            except StoreCorrupt as error:
-                unreadable[name] = body
-                if self._unreadable.get(name) != body:
-                    logger.error("%s", error)
-        self._unreadable, self._readable, self._read_bodies = unreadable, found, bodies
-        return found
+        if bodies is not self._read_bodies:
+            self._readable, self._read_bodies = self._readable_of(bodies), bodies
+        return self._readable
 
     async def newest(self, name: str) -> T:
         """Give a document as it is now. Raises UnknownDocument."""
@@ -87,33 +81,71 @@ class Documents(Generic[T]):
         """Tell whether a document is kept, and so is no preset."""
         return await self._store.document(self._unknown.kind, name) is not None
 
-    async def is_full(self) -> bool:
-        """Tell whether there are as many documents as there may be."""
-        return len(await self._store.documents(self._unknown.kind)) >= self._most
-
     async def names(self) -> list[str]:
         """List all documents in order, presets too."""
         return sorted({*self._presets, *await self._store.documents(self._unknown.kind)})
 
-    async def put(self, name: str, body: bytes) -> bool:
-        """Keep a document; tell whether it is new. Raises TooMany."""
+    async def put(
+        self,
+        name: str,
+        body: bytes,
+        check: Callable[[T], None] | None = None,
+        spare: Callable[[Mapping[str, T]], Sequence[str]] = lambda _: (),
+    ) -> bool:
+        """Keep a document; tell whether it is new. Raises TooMany, or StoreUnavailable if others always come first.
+
+        `check` raises for a document that may not be replaced: it sees the very one that is. For a new one the first of
+        those go that are `spare`, if there is no room, but only once it is kept.
+        """
         kind = self._unknown.kind
-        present = await self._store.documents(kind)
-        if name not in present and len(present) >= self._most:
+        with self._changing():
+            for _ in range(TRIES):
+                present = await self._store.documents(kind)
+                expected = present.get(name)
+                if check is not None and expected is not None:
+                    check(self._read(name, expected))
+                going = () if name in present else self._going(present, spare)
+                if await self._store.put_document(kind, name, body, expected):
+                    for other in going:
+                        await self._store.delete_document(kind, other, present[other])
+                    return expected is None
+        raise self._contended(name)
+
+    async def delete(self, name: str, check: Callable[[T], None] | None = None) -> None:
+        """Delete a document; a preset of its name is there again. Raises as `put` does, and UnknownDocument."""
+        kind = self._unknown.kind
+        with self._changing():
+            for _ in range(TRIES):
+                present = await self._store.document(kind, name)
+                if present is None:
+                    raise self._unknown(name)
+                if check is not None:
+                    check(self._read(name, present))
+                if await self._store.delete_document(kind, name, present):
+                    return
+        raise self._contended(name)
+
+    def _going(self, present: Mapping[str, bytes], spare: Callable[[Mapping[str, T]], Sequence[str]]) -> Sequence[str]:
+        """Name those that go for a new one. Raises TooMany."""
+        excess = len(present) + 1 - self._most
+        if excess <= 0:
+            return ()
+        going = spare(self._readable_of(present))[:excess]
+        if len(going) < excess:
+            kind = self._unknown.kind
             raise more_than(self._most, f"{kind}s", f"ITAN_MAX_{kind.upper()}S")
-        is_new = await self._store.put_document(kind, name, body)
-        self._note_change()
-        return is_new
+        return going
 
-    async def delete(self, name: str) -> None:
-        """Delete a document; a preset of its name is there again. Raises UnknownDocument."""
-        deleted = await self._store.delete_document(self._unknown.kind, name)
-        self._note_change()
-        if not deleted:
-            raise self._unknown(name)
+    def _contended(self, name: str) -> StoreUnavailable:
+        return StoreUnavailable(f"the {self._unknown.kind} {name!r} was changed by others {TRIES} times meanwhile")
 
-    def _note_change(self) -> None:
-        self._fresh_until, self._n_changes = 0.0, self._n_changes + 1
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Read all again after a change, also if it is not known whether it came about."""
+        try:
+            yield
+        finally:
+            self._fresh_until, self._n_changes = 0.0, self._n_changes + 1
 
     async def _cached(self) -> Mapping[str, bytes]:
         now, n_changes = self._clock.monotonic(), self._n_changes
@@ -127,6 +159,19 @@ class Documents(Generic[T]):
             self._fresh_until = now + FRESH_SECONDS
             self._made = {name: made for name, made in self._made.items() if name in self._bodies}
         return self._bodies
+
+    def _readable_of(self, bodies: Mapping[str, bytes]) -> dict[str, T]:
+        """Read those that can be read; the log names each of the others once."""
+        found, unreadable = {}, {}
+        for name, body in sorted(bodies.items()):
+            try:
+                found[name] = self._read(name, body)
+            except StoreCorrupt as error:
+                unreadable[name] = body
+                if self._unreadable.get(name) != body:
+                    logger.error("%s", error)
+        self._unreadable = unreadable
+        return found
 
     def _read(self, name: str, body: bytes | None) -> T:
         """Read a body, unless it is the one that was read last."""

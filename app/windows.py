@@ -1,6 +1,6 @@
 """Maintenance windows: times in which samples of some streams are scored and marked, but neither learned nor told."""
 
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from typing import Annotated, Final
 
 import msgspec
@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from app import patterns
 from app.documents import Documents, UnknownDocument
+from app.security import Forbidden
 from app.storage import DocumentKind, Store, StoreUnavailable
 from app.streams.errors import Refused
 from app.streams.open.backoff import Backoff
@@ -25,6 +26,13 @@ class UnknownWindow(UnknownDocument):
     """No such window."""
 
     kind = DocumentKind.WINDOW
+
+
+class NameTaken(Forbidden):
+    """The name of a window that the key may not change; it tells nothing of its streams."""
+
+    def __init__(self, name: str) -> None:
+        Exception.__init__(self, f"the key may not change the window that is named {name!r}")
 
 
 class Window(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"begin": "from", "end": "to"}):
@@ -59,14 +67,23 @@ def check(window: Window) -> None:
         raise InvalidWindow("to", window.end, "at most 366 days after from")
 
 
-async def keep(windows: Windows, name: str, window: Window, now: float) -> bool:
-    """Keep a window; tell whether it is new. If there is no room, the one that has been over for longest goes."""
-    kept = await windows.readable()
-    over = [(one.end, other) for other, one in kept.items() if one.end <= now]
-    if over and name not in kept and await windows.is_full():
-        with suppress(UnknownWindow):
-            await windows.delete(min(over)[1])
-    return await windows.put(name, msgspec.json.encode(window))
+async def keep(
+    windows: Windows, name: str, window: Window, may_change: Callable[[Window], bool], over_before: float
+) -> bool:
+    """Keep a window; tell whether it is new. Raises NameTaken or TooMany.
+
+    If there is no room, the one that was over first goes, among those that may be changed and were over before a time.
+    """
+
+    def check_old(old: Window) -> None:
+        if not may_change(old):
+            raise NameTaken(name)
+
+    def spare(kept: Mapping[str, Window]) -> list[str]:
+        over = [(one.end, other) for other, one in kept.items() if one.end <= over_before and may_change(one)]
+        return [other for _, other in sorted(over)]
+
+    return await windows.put(name, msgspec.json.encode(window), check_old, spare)
 
 
 class Planned:

@@ -59,7 +59,7 @@ class Events(StreamingResponse):
 
     def _is_over(self) -> bool:
         keys = self._service.keys
-        return self._service.is_stopping or not keys.still_permits(self._request, KeyScope.READ, self._stream)
+        return self._service.is_stopping or not keys.permits(self._request, KeyScope.READ, self._stream)
 
     async def _events(self) -> AsyncIterator[bytes]:
         if self._request.method == "HEAD":

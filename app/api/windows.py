@@ -1,6 +1,5 @@
 """/windows: when samples of which streams are scored, but neither learned nor told."""
 
-from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +13,8 @@ from app.api.moments import LATEST, LIMIT, is_plausible
 from app.api.routing import answer
 from app.api.schemas.types import Moment
 from app.api.schemas.windows import WindowAnswer, WindowBody, WindowList
-from app.security import Scope
+from app.api.service import service_of
+from app.security import Forbidden, Scope
 from app.streams.batches.timestamps import advice
 from app.windows import InvalidWindow, UnknownWindow, Window, check, keep
 
@@ -28,9 +28,9 @@ async def put_window(request: Request) -> Response:
     window = read_window(checked_tree(await read_small(request)))
     check(window)
     service.keys.permit(request, Scope.LABEL, window.streams)
-    with suppress(UnknownWindow):
-        service.keys.permit(request, Scope.LABEL, (await service.windows.newest(name)).streams)
-    is_new = await service.tasks.shielded(keep(service.windows, name, window, service.registry.worker.clock.now()))
+    over_before = service.registry.worker.clock.now() - service.settings.timestamp_allowance_seconds
+    keeping = keep(service.windows, name, window, lambda one: permits(request, Scope.LABEL, one), over_before)
+    is_new = await service.tasks.shielded(keeping)
     return answer(described(name, window), 201 if is_new else 200)
 
 
@@ -38,16 +38,20 @@ async def get_window(request: Request) -> Response:
     """Give a window."""
     service, name = permitted(request, KIND, Scope.READ)
     window = await service.windows.newest(name)
-    service.keys.permit(request, Scope.READ, window.streams)
+    if not permits(request, Scope.READ, window):
+        raise UnknownWindow(name)
     return answer(described(name, window))
 
 
 async def delete_window(request: Request) -> Response:
     """Delete a window; what was decided by it stays."""
     service, name = permitted(request, KIND, Scope.LABEL)
-    window = await service.windows.newest(name)
-    service.keys.permit(request, Scope.LABEL, window.streams)
-    await service.tasks.shielded(service.windows.delete(name))
+
+    def check_old(old: Window) -> None:
+        if not permits(request, Scope.LABEL, old):
+            raise Forbidden(Scope.LABEL, old.streams) if permits(request, Scope.READ, old) else UnknownWindow(name)
+
+    await service.tasks.shielded(service.windows.delete(name, check_old))
     return Response(status_code=204)
 
 
@@ -57,6 +61,11 @@ async def get_windows(request: Request) -> Response:
     kept = await service.windows.all()
     visible = set(service.keys.visible(request, [window.streams for window in kept.values()]))
     return answer(WindowList([described(name, one) for name, one in kept.items() if one.streams in visible]))
+
+
+def permits(request: Request, scope: Scope, window: Window) -> bool:
+    """Tell whether the request may do this on all streams of a window."""
+    return service_of(request).keys.permits(request, scope, window.streams)
 
 
 def read_window(given: Any) -> Window:

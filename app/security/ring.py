@@ -92,10 +92,10 @@ class KeyRing:
             refuse_forged(request, held)
         return held
 
-    def still_permits(self, request: Request, scope: Scope, stream: str) -> bool:
-        """Tell whether a long request is still allowed: its key may be gone, or its cookie have expired."""
+    def permits(self, request: Request, scope: Scope, stream: str) -> bool:
+        """Tell whether a request is allowed, a long one still: its key may be gone, or its cookie have expired."""
         try:
-            self.permit(request, scope, stream)
+            allowing(self.held_for(request, scope), scope, stream)
         except (Unauthenticated, Forbidden):
             return False
         return True

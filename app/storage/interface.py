@@ -246,8 +246,11 @@ class Store(Protocol):
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream. Raises StreamNotFound."""
 
-    async def put_document(self, kind: DocumentKind, name: str, body: bytes) -> bool:
-        """Keep a document in the place of one of its kind and name; tell whether it is new."""
+    async def put_document(self, kind: DocumentKind, name: str, body: bytes, expected: bytes | None = None) -> bool:
+        """Keep a document in the place of the expected one, or of none.
+
+        False, with nothing changed, if there is another; True also if this body is there already.
+        """
 
     async def document(self, kind: DocumentKind, name: str) -> bytes | None:
         """Read a document; None if there is none of that kind and name."""
@@ -255,5 +258,8 @@ class Store(Protocol):
     async def documents(self, kind: DocumentKind) -> dict[str, bytes]:
         """Read all documents of a kind, in order of their names."""
 
-    async def delete_document(self, kind: DocumentKind, name: str) -> bool:
-        """Delete a document; False if there was none."""
+    async def delete_document(self, kind: DocumentKind, name: str, expected: bytes) -> bool:
+        """Delete the expected document.
+
+        False, with nothing changed, if there is another; True also if there is none any more.
+        """

@@ -5,8 +5,8 @@ import asyncio
 import msgspec
 import pytest
 
-from app.documents import FRESH_SECONDS, Documents, UnknownDocument
-from app.storage import DocumentKind, StoreCorrupt
+from app.documents import FRESH_SECONDS, TRIES, Documents, UnknownDocument
+from app.storage import DocumentKind, StoreCorrupt, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.errors import TooMany
 from tests.app.harness import DisturbedStore, FakeClock
@@ -66,7 +66,7 @@ async def test_a_change_of_this_worker_shows_at_once_one_of_another_within_secon
     assert list(await documents.all()) == ["preset"]
     await documents.put("mine", b"[1]")
     assert await documents.all() == {"mine": [1], "preset": [0]}
-    await store.put_document(KIND, "mine", b"[2]")
+    await store.put_document(KIND, "mine", b"[2]", b"[1]")
     assert await documents.find("mine") == [1]
     assert await documents.newest("mine") == [2]
     clock.advance(FRESH_SECONDS)
@@ -111,5 +111,59 @@ async def test_readable_ones_are_found_without_the_others_which_the_log_names_on
         assert await documents.readable() == {"preset": [0]}
         clock.advance(FRESH_SECONDS)
     assert caplog.text.count("source 'bad' cannot be read") == 1
-    await store.put_document(KIND, "bad", b"[1]")
+    await store.put_document(KIND, "bad", b"[1]", b"[")
     assert await documents.readable() == {"bad": [1], "preset": [0]}
+
+
+def others_change(store, verb, bodies):
+    """Let another worker put the next of these bodies after each read, as long as there are any."""
+    kept = store.store
+
+    async def change():
+        if bodies:
+            await kept.put_document(KIND, "mine", bodies.pop(0), await kept.document(KIND, "mine"))
+
+    store.after[verb] = change
+
+
+def refuse_nines(present):
+    if present == [9]:
+        raise PermissionError
+
+
+@pytest.mark.parametrize(("verb", "change"), [("documents", "put"), ("document", "delete")])
+@pytest.mark.parametrize("last", [b"[3]", b"[9]"])
+async def test_what_came_in_between_is_checked_too(clock, verb, change, last):
+    store = DisturbedStore(MemoryStore())
+    documents = Documents(store, clock, 2, UnknownNote, made)
+    await documents.put("mine", b"[1]")
+    others_change(store, verb, [b"[2]", last])
+    calling = documents.put("mine", b"[7]", refuse_nines) if change == "put" else documents.delete("mine", refuse_nines)
+    if last == b"[9]":
+        with pytest.raises(PermissionError):
+            await calling
+        assert await store.store.document(KIND, "mine") == last
+    else:
+        assert await calling in (False, None)
+        assert await store.store.document(KIND, "mine") == (b"[7]" if change == "put" else None)
+
+
+async def test_one_that_others_change_all_the_time_stays_theirs(clock):
+    store = DisturbedStore(MemoryStore())
+    documents = Documents(store, clock, 2, UnknownNote, made)
+    others_change(store, "documents", [b"[%d]" % i for i in range(TRIES)])
+    with pytest.raises(StoreUnavailable, match=f"'mine' was changed by others {TRIES} times"):
+        await documents.put("mine", b"[7]")
+    assert await store.store.document(KIND, "mine") == b"[%d]" % (TRIES - 1)
+    assert await documents.put("mine", b"[7]") is False
+
+
+async def test_those_that_go_for_a_new_one_are_as_many_as_needed(store, clock):
+    for name in ("a", "b", "c", "d"):
+        await store.put_document(KIND, name, b"[]")
+    documents = Documents(store, clock, 3, UnknownNote, made)
+    with pytest.raises(TooMany):
+        await documents.put("e", b"[]", spare=lambda kept: ["b"])
+    assert len(await documents.names()) == 4
+    assert await documents.put("e", b"[]", spare=lambda kept: [name for name in "cbd" if name in kept])
+    assert await documents.names() == ["a", "d", "e"]

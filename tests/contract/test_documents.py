@@ -1,5 +1,6 @@
 """Every store keeps documents of each kind, and knows nothing of what they hold."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 
@@ -17,9 +18,46 @@ async def test_a_document_is_kept_as_it_is(store, kind):
     assert await store.document(kind, "a") is None
     assert await store.put_document(kind, "a", EVERY_BYTE)
     assert await store.document(kind, "a") == EVERY_BYTE
-    assert not await store.put_document(kind, "a", b"other")
+    assert await store.put_document(kind, "a", b"other", EVERY_BYTE)
     assert await store.document(kind, "a") == b"other"
-    assert not await store.put_document(kind, "a", b"other")
+
+
+@pytest.mark.parametrize("expected", [None, b"", b"b", EVERY_BYTE])
+async def test_nothing_changes_if_another_document_than_the_expected_one_is_there(store, expected):
+    await store.put_document(SOURCE, "a", b"there")
+    assert not await store.put_document(SOURCE, "a", b"new", expected)
+    assert expected is None or not await store.delete_document(SOURCE, "a", expected)
+    assert await store.documents(SOURCE) == {"a": b"there"}
+
+
+async def test_nothing_is_kept_in_the_place_of_a_document_that_is_gone(store):
+    assert not await store.put_document(SOURCE, "a", b"new", b"gone")
+    assert not await store.put_document(SOURCE, "a", b"new", b"")
+    assert await store.documents(SOURCE) == {}
+
+
+async def test_a_change_that_is_sent_again_has_taken_effect(store):
+    for expected in (None, b"1", None):
+        assert await store.put_document(SOURCE, "a", b"1" if expected is None else b"2", expected)
+        assert await store.put_document(SOURCE, "a", b"1" if expected is None else b"2", expected)
+        if expected:
+            for _ in range(2):
+                assert await store.delete_document(SOURCE, "a", b"2")
+            assert await store.documents(SOURCE) == {}
+
+
+async def test_an_empty_document_is_one(store):
+    assert await store.put_document(SOURCE, "a", b"")
+    assert not await store.put_document(SOURCE, "a", b"new")
+    assert await store.put_document(SOURCE, "a", b"new", b"")
+    assert await store.document(SOURCE, "a") == b"new"
+
+
+async def test_of_many_changes_at_once_one_is_made(store):
+    await store.put_document(SOURCE, "a", b"old")
+    made = await asyncio.gather(*(store.put_document(SOURCE, "a", b"%d" % i, b"old") for i in range(20)))
+    assert made.count(True) == 1
+    assert await store.document(SOURCE, "a") == b"%d" % made.index(True)
 
 
 async def test_documents_are_read_in_order_and_can_be_deleted(store):
@@ -27,8 +65,7 @@ async def test_documents_are_read_in_order_and_can_be_deleted(store):
         await store.put_document(SOURCE, name, name.encode())
     assert list((await store.documents(SOURCE)).items()) == [("a.1", b"a.1"), ("b", b"b"), ("c", b"c")]
     assert await store.streams("", 10) == []
-    assert await store.delete_document(SOURCE, "b")
-    assert not await store.delete_document(SOURCE, "b")
+    assert await store.delete_document(SOURCE, "b", b"b")
     assert list(await store.documents(SOURCE)) == ["a.1", "c"]
     assert await store.document(SOURCE, "b") is None
 
@@ -38,7 +75,7 @@ async def test_documents_of_different_kinds_may_have_the_same_name(store):
         assert await store.put_document(kind, "a", kind.encode())
     for kind in DocumentKind:
         assert await store.documents(kind) == {"a": kind.encode()}
-        assert await store.delete_document(kind, "a")
+        assert await store.delete_document(kind, "a", kind.encode())
         assert await store.documents(kind) == {}
 
 

@@ -227,15 +227,19 @@ class MemoryStore(MemoryReader):
             if stored is not None and (stored.summary is None if row.only_if_missing else row.token >= stored.fence):
                 stored.summary = row.body
 
-    async def put_document(self, kind: DocumentKind, name: str, body: bytes) -> bool:
-        """Keep a document."""
-        is_new = name not in self._documents[kind]
+    async def put_document(self, kind: DocumentKind, name: str, body: bytes, expected: bytes | None = None) -> bool:
+        """Keep a document in the place of the expected one."""
+        if self._documents[kind].get(name) not in (expected, body):
+            return False
         self._documents[kind][name] = body
-        return is_new
+        return True
 
-    async def delete_document(self, kind: DocumentKind, name: str) -> bool:
-        """Delete a document."""
-        return self._documents[kind].pop(name, None) is not None
+    async def delete_document(self, kind: DocumentKind, name: str, expected: bytes) -> bool:
+        """Delete the expected document."""
+        if self._documents[kind].get(name) not in (expected, None):
+            return False
+        self._documents[kind].pop(name, None)
+        return True
 
     def _get_for(self, stream: str, token: int) -> StoredStream:
         """Give a stream to a writer; Fenced if a newer writer has come."""

@@ -35,7 +35,7 @@ class Calls:
         self._unopened: str | None = "Redis: not opened yet"
         self._appends = Pipeline(self._once_open(servers.exchange_short), APPEND_LANES, APPEND_GROUP)
         exchange = self._once_open(servers.exchange)
-        self._changes = Pipeline(exchange, CHANGE_LANES, CHANGE_GROUP)
+        self.changes = Pipeline(exchange, CHANGE_LANES, CHANGE_GROUP)
         self.leases = Pipeline(exchange, LEASE_LANES, LEASE_GROUP)
         self.others = Pipeline(exchange, OTHER_LANES, OTHER_GROUP)
 
@@ -51,12 +51,12 @@ class Calls:
             refusal = wrap_refusal(error)
             self._unopened = str(refusal)
             raise refusal from error
-        self._appends.waits = self._changes.waits = waits
+        self._appends.waits = self.changes.waits = waits
         self._unopened = None
 
     async def close(self) -> None:
         """Wait for answers and close the connections."""
-        for pipeline in (self._appends, self._changes, self.leases, self.others):
+        for pipeline in (self._appends, self.changes, self.leases, self.others):
             await pipeline.close()
         await self._servers.close()
 
@@ -66,7 +66,7 @@ class Calls:
 
     async def keep(self, *words: Any) -> Any:
         """Send one plain command whose effect must be kept as promised."""
-        return await self._changes.send(*words)
+        return await self.changes.send(*words)
 
     async def read(self, script: str, stream: str, *arguments: Any) -> list[Any]:
         """Run a script that is not acknowledged to a client."""
@@ -74,7 +74,7 @@ class Calls:
 
     async def change(self, script: str, stream: str, *arguments: Any) -> list[Any]:
         """Run a script whose effect must be kept as promised."""
-        return await self._run(self._changes, script, stream, *arguments)
+        return await self._run(self.changes, script, stream, *arguments)
 
     async def append(self, stream: str, *arguments: Any) -> list[Any]:
         """Run the script that appends to a log; its effect must be kept as promised."""

@@ -270,13 +270,19 @@ class RedisStore(RedisReader):
         return status(reply) == "ok"
 
     @records_refusals
-    async def put_document(self, kind: DocumentKind, name: str, body: bytes) -> bool:
-        """Keep a document."""
-        return bool(await self._calls.keep("HSET", documents_key(kind), name, body))
+    async def put_document(self, kind: DocumentKind, name: str, body: bytes, expected: bytes | None = None) -> bool:
+        """Keep a document in the place of the expected one."""
+        bodies = (body,) if expected is None else (body, expected)
+        return await self._change_document("put_document", kind, name, *bodies)
 
-    async def delete_document(self, kind: DocumentKind, name: str) -> bool:
-        """Delete a document."""
-        return bool(await self._calls.keep("HDEL", documents_key(kind), name))
+    async def delete_document(self, kind: DocumentKind, name: str, expected: bytes) -> bool:
+        """Delete the expected document."""
+        return await self._change_document("delete_document", kind, name, expected)
+
+    async def _change_document(self, script: str, kind: DocumentKind, name: str, *bodies: bytes) -> bool:
+        """Run a script on the documents of a kind; False if it found another than the expected one."""
+        reply = await self._calls.changes.start(read_script(script), (documents_key(kind),), name, *bodies)
+        return status(reply) == "ok"
 
     async def _list_incidents(self, stream: str, rows: Sequence[IncidentRow]) -> None:
         """List the places of incidents among those of all streams."""

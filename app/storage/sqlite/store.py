@@ -209,13 +209,13 @@ class SqliteStore(SqliteReader):
         return existed
 
     @records_outcomes
-    async def put_document(self, kind: DocumentKind, name: str, body: bytes) -> bool:
-        """Keep a document."""
-        return await self.writer.run(partial(writes.put_document, kind=kind, name=name, body=body))
+    async def put_document(self, kind: DocumentKind, name: str, body: bytes, expected: bytes | None = None) -> bool:
+        """Keep a document in the place of the expected one."""
+        return await self.writer.run(partial(writes.put_document, kind=kind, name=name, body=body, expected=expected))
 
-    async def delete_document(self, kind: DocumentKind, name: str) -> bool:
-        """Delete a document."""
-        return await self.writer.run(partial(writes.delete_document, kind=kind, name=name))
+    async def delete_document(self, kind: DocumentKind, name: str, expected: bytes) -> bool:
+        """Delete the expected document."""
+        return await self.writer.run(partial(writes.delete_document, kind=kind, name=name, expected=expected))
 
     async def _read(self, operation: Operation[T]) -> T:
         """Read; if the files cannot be read, let the writer, which watches them, say what happened to them."""

@@ -20,6 +20,7 @@ from app.storage.incidents import (
 )
 from app.storage.interface import Append, DocumentKind
 from app.storage.log import START, Entry, Position, Snapshot, base_is_due
+from app.storage.sqlite.reads import document
 from app.storage.sqlite.rows import ENTRY_COLUMNS, as_entry, find_stream, read_snapshot, snapshot_position
 from app.storage.summaries import SummaryRow
 
@@ -287,15 +288,19 @@ def _remove_rows(connection: sqlite3.Connection, number: int, table: str, key: s
     return removed.rowcount > 0
 
 
-def put_document(connection: sqlite3.Connection, kind: DocumentKind, name: str, body: bytes) -> bool:
-    """Keep a document; tell whether it is new."""
-    where = (kind, name)
-    replaced = connection.execute("UPDATE documents SET body = ? WHERE kind = ? AND name = ?", (body, *where)).rowcount
-    if not replaced:
-        connection.execute("INSERT INTO documents VALUES (?, ?, ?)", (*where, body))
-    return not replaced
+def put_document(
+    connection: sqlite3.Connection, kind: DocumentKind, name: str, body: bytes, expected: bytes | None = None
+) -> bool:
+    """Keep a document in the place of the expected one."""
+    if document(connection, kind, name) not in (expected, body):
+        return False
+    connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?, ?)", (kind, name, body))
+    return True
 
 
-def delete_document(connection: sqlite3.Connection, kind: DocumentKind, name: str) -> bool:
-    """Delete a document."""
-    return connection.execute("DELETE FROM documents WHERE kind = ? AND name = ?", (kind, name)).rowcount > 0
+def delete_document(connection: sqlite3.Connection, kind: DocumentKind, name: str, expected: bytes) -> bool:
+    """Delete the expected document."""
+    if document(connection, kind, name) not in (expected, None):
+        return False
+    connection.execute("DELETE FROM documents WHERE kind = ? AND name = ?", (kind, name))
+    return True

@@ -93,9 +93,10 @@ async def test_a_name_that_is_none_is_refused(service: Service) -> None:
 
 async def test_when_there_is_no_room_the_window_that_is_over_longest_goes() -> None:
     async with Service(max_windows=3) as service:
-        for name, end in (("a", NOW - 10), ("b", NOW - 20), ("c", NOW + 10)):
-            await put(service, name, **{"from": NOW - 100, "to": end})
-        await put(service, "a", **{"from": NOW - 100, "to": NOW - 5})
+        over = NOW - service.app.state.service.settings.timestamp_allowance_seconds
+        for name, end in (("a", over - 10), ("b", over - 20), ("c", over + 10)):
+            await put(service, name, **{"from": over - 100, "to": end})
+        await put(service, "a", **{"from": over - 100, "to": over - 5})
         await put(service, "d")
         kept = (await service.accepted("GET", "/windows"))["windows"]
         assert [one["window"] for one in kept] == ["a", "c", "d"]
@@ -104,7 +105,55 @@ async def test_when_there_is_no_room_the_window_that_is_over_longest_goes() -> N
         assert "ITAN_MAX_WINDOWS" in problem["limit"]
 
 
-KEYS = "all,team:label+read:web-*,one:label:web-1,reader:read:web-*,sender:observe:web-*,other:admin:db-*"
+async def ended_long_ago(service: Service, *names: str, **headers: Any) -> None:
+    """Let windows be there that were over two hours ago."""
+    for name in names:
+        given = DEPLOY | {"from": NOW - 7300, "to": NOW - 7200}
+        assert (await service.http.put(f"/windows/{name}", json=given, **headers)).status_code == 201
+
+
+async def test_the_window_that_would_go_stays_if_the_new_one_cannot_be_kept() -> None:
+    store = DisturbedStore(MemoryStore())
+    async with Service(store, max_windows=1) as service:
+        await ended_long_ago(service, "a")
+        store.before["put_document"] = raising(StoreUnavailable("not now"))
+        await service.refused("PUT", "/windows/b", 503, "store_unavailable", json=DEPLOY)
+        assert [one["window"] for one in (await service.accepted("GET", "/windows"))["windows"]] == ["a"]
+        del store.before["put_document"]
+        store.before["delete_document"] = raising(StoreUnavailable("not now"))
+        await service.refused("PUT", "/windows/b", 503, "store_unavailable", json=DEPLOY)
+        assert [one["window"] for one in (await service.accepted("GET", "/windows"))["windows"]] == ["a", "b"]
+        del store.before["delete_document"]
+        await service.refused("PUT", "/windows/c", 413, "too_many", json=DEPLOY)
+        await service.http.delete("/windows/b")
+        await put(service, "c")
+        assert [one["window"] for one in (await service.accepted("GET", "/windows"))["windows"]] == ["c"]
+
+
+@pytest.mark.parametrize("when", ["known before", "while it is put"])
+async def test_a_window_that_another_worker_has_just_prolonged_does_not_go(when: str) -> None:
+    kept, clock = MemoryStore(), FakeClock()
+    store = DisturbedStore(kept)
+    async with Service(store, clock, worker="a", max_windows=1) as a, Service(kept, clock, worker="b") as b:
+        await ended_long_ago(a, "a")
+        await a.accepted("GET", "/windows")
+
+        async def prolong() -> None:
+            await put(b, "a")
+
+        if when == "known before":
+            await prolong()
+            await a.refused("PUT", "/windows/b", 413, "too_many", json=DEPLOY)
+        else:
+            store.before["put_document"] = prolong
+            await put(a, "b")
+        assert (await b.accepted("GET", "/windows/a"))["to"] == DEPLOY["to"]
+
+
+KEYS = (
+    "all,team:label+read:web-*,one:label:web-1,reader:read:web-*,watcher:read+label:db-*,watcher:read:*,"
+    "sender:observe:web-*,other:admin:db-*"
+)
 
 
 @pytest.mark.parametrize(
@@ -134,18 +183,69 @@ async def test_who_may_label_all_streams_of_a_window_may_keep_it(key: str, strea
 
 async def test_nobody_touches_or_sees_the_windows_of_others() -> None:
     async with Service(api_keys=KEYS) as service:
-        as_key = {name: {"Authorization": f"Bearer {name}"} for name in ("team", "other", "reader", "one")}
+        as_key = {name: {"Authorization": f"Bearer {name}"} for name in ("team", "other", "reader", "watcher", "one")}
         assert (await service.http.put("/windows/deploy", json=DEPLOY, headers=as_key["team"])).status_code == 201
         theirs = DEPLOY | {"streams": "db-*"}
         assert (await service.http.put("/windows/deploy", json=theirs, headers=as_key["other"])).status_code == 403
         assert (await service.http.put("/windows/deploy", json=theirs, headers=as_key["team"])).status_code == 403
         for method in ("GET", "DELETE"):
-            assert (await service.http.request(method, "/windows/deploy", headers=as_key["other"])).status_code == 403
-        assert (await service.http.delete("/windows/deploy", headers=as_key["one"])).status_code == 403
+            taken, free = [
+                await service.http.request(method, f"/windows/{name}", headers=as_key["other"])
+                for name in ("deploy", "nobody")
+            ]
+            assert (taken.status_code, taken.text) == (404, free.text.replace("nobody", "deploy"))
+        for name, status in (("reader", 403), ("watcher", 403), ("one", 404)):
+            assert (await service.http.delete("/windows/deploy", headers=as_key[name])).status_code == status
         seen = {name: (await service.http.get("/windows", headers=as_key[name])).json() for name in ("team", "other")}
         assert [len(found["windows"]) for found in seen.values()] == [1, 0]
         assert (await service.http.get("/windows/deploy", headers=as_key["reader"])).status_code == 200
         assert (await service.http.delete("/windows/deploy", headers=as_key["team"])).status_code == 204
+
+
+async def test_a_refusal_of_a_name_tells_nothing_of_the_window_that_has_it() -> None:
+    async with Service(api_keys=KEYS) as service:
+        as_key = {name: {"Authorization": f"Bearer {name}"} for name in ("team", "other")}
+        await service.http.put("/windows/deploy", json=DEPLOY, headers=as_key["team"])
+        theirs = DEPLOY | {"streams": "db-*"}
+        refused = await service.http.put("/windows/deploy", json=theirs, headers=as_key["other"])
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        assert "'deploy'" in refused.json()["detail"]
+        assert "web" not in refused.text
+
+
+@pytest.mark.parametrize(("method", "read"), [("PUT", "documents"), ("DELETE", "document")])
+async def test_a_key_does_not_change_a_window_that_became_anothers_meanwhile(method: str, read: str) -> None:
+    """The window is one of the key's own streams when it is read, and of others when it is written."""
+    kept, clock = MemoryStore(), FakeClock()
+    store, both = DisturbedStore(kept), {"api_keys": KEYS}
+    async with Service(store, clock, worker="a", **both) as a, Service(kept, clock, worker="b", **both) as b:
+        team, everyone = ({"Authorization": f"Bearer {name}"} for name in ("team", "all"))
+        theirs = DEPLOY | {"streams": "db-*"}
+        await a.http.put("/windows/deploy", json=DEPLOY, headers=team)
+
+        async def give_away() -> None:
+            store.after.clear()
+            await b.http.put("/windows/deploy", json=theirs, headers=everyone)
+
+        store.after[read] = give_away
+        given = {"json": DEPLOY | {"reason": "mine"}} if method == "PUT" else {}
+        answer = await a.http.request(method, "/windows/deploy", headers=team, **given)
+        assert answer.status_code == (403 if method == "PUT" else 404)
+        assert (await b.http.get("/windows/deploy", headers=everyone)).json() == theirs | {"window": "deploy"}
+
+
+async def test_a_key_makes_no_room_with_the_windows_of_others() -> None:
+    async with Service(api_keys=KEYS, max_windows=2) as service:
+        as_key = {name: {"Authorization": f"Bearer {name}"} for name in ("team", "other", "all")}
+        await ended_long_ago(service, "first", headers=as_key["team"])
+        await ended_long_ago(service, "second", headers=as_key["team"])
+        theirs = DEPLOY | {"streams": "db-*"}
+        refused = await service.http.put("/windows/db", json=theirs, headers=as_key["other"])
+        assert (refused.status_code, refused.json()["code"]) == (413, "too_many")
+        assert len((await service.http.get("/windows", headers=as_key["all"])).json()["windows"]) == 2
+        assert (await service.http.put("/windows/third", json=DEPLOY, headers=as_key["team"])).status_code == 201
+        seen = (await service.http.get("/windows", headers=as_key["team"])).json()["windows"]
+        assert [one["window"] for one in seen] == ["second", "third"]
 
 
 # the samples

@@ -252,7 +252,8 @@ async def test_a_rule_that_cannot_be_read_stops_no_other_and_keeps_what_waits(of
         office.clock.sleep = lambda seconds: asyncio.sleep(3600)
         await office.delivery.work()
         await broken.wait_for(1)
-        await store.put_document(DocumentKind.RULE, "bad", b"{")
+        kept = await store.document(DocumentKind.RULE, "bad")
+        assert await store.put_document(DocumentKind.RULE, "bad", b"{", kept)
         for _ in range(2):
             office.clock.ahead += 6
             await office.delivery.work()
