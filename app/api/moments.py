@@ -7,10 +7,9 @@ from typing import Annotated, Any
 import msgspec
 
 from app.api.queries import InvalidQuery, read_as, text_in
-from app.streams.batches.timestamps import EARLIEST, advice
+from app.streams.batches.timestamps import EARLIEST, LATEST, advice
 from app.streams.log.span import Span
 
-LATEST = 4_102_444_800.0  # 2100-01-01T00:00:00Z
 YEARS = "from 1990 to 2100"
 LIMIT = f"epoch seconds {YEARS}, or an RFC 3339 date and time with its offset, such as 2026-10-25T02:30:00Z"
 MOMENT: dict[str, Any] = {
@@ -37,7 +36,7 @@ def moment_in(query: dict[str, str], name: str) -> float:
     text_in(query, name)
     seconds = read_as(query, name, read_moment, LIMIT, math.nan)
     if not is_plausible(seconds):
-        raise InvalidQuery(name, query[name], LIMIT + advice(seconds, LATEST))
+        raise InvalidQuery(name, query[name], limit_for(seconds))
     return seconds
 
 
@@ -55,6 +54,11 @@ def number(text: str) -> float:
     if not math.isfinite(value) or "_" in text or not text.isascii() or text != text.strip():
         raise ValueError
     return value
+
+
+def limit_for(seconds: float) -> str:
+    """Say which times samples can have, and what one that none can have may be instead."""
+    return LIMIT + advice(seconds, LATEST)
 
 
 def is_plausible(seconds: float) -> bool:

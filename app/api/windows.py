@@ -9,13 +9,12 @@ from starlette.responses import Response
 from app.api.bodies.reading import InvalidBody, checked_tree, invalid_form, read_small
 from app.api.bodies.records import seconds_of
 from app.api.documents import Resource, permitted, refuse_name
-from app.api.moments import LATEST, LIMIT, is_plausible
+from app.api.moments import is_plausible, limit_for
 from app.api.routing import answer
 from app.api.schemas.types import Moment
 from app.api.schemas.windows import WindowAnswer, WindowBody, WindowList
 from app.api.service import service_of
 from app.security import Forbidden, Scope
-from app.streams.batches.timestamps import advice
 from app.windows import InvalidWindow, UnknownWindow, Window, check, keep
 
 KIND: Final = UnknownWindow.kind
@@ -85,7 +84,7 @@ def plausible(field: str, moment: Moment) -> float:
     """Give a time in epoch seconds. Raises InvalidWindow for one that no sample can have."""
     seconds = seconds_of(moment)
     if not is_plausible(seconds):
-        raise InvalidWindow(field, seconds, LIMIT + advice(seconds, LATEST))
+        raise InvalidWindow(field, seconds, limit_for(seconds))
     return seconds
 
 

@@ -60,6 +60,12 @@ class Report:
     last_seq: int | None
     stopped: bool
 
+    @property
+    def label_delays(self) -> str:
+        """Say how many samples late the labels came."""
+        latest = self.label_delay + self.label_every - 1
+        return f"{self.label_delay} samples" if self.label_every == 1 else f"{self.label_delay} to {latest} samples"
+
     def to_dict(self) -> dict[str, Any]:
         """Give the figures as one JSON document."""
         return asdict(self)
@@ -151,10 +157,8 @@ def format_report(report: Report) -> str:
 
 def _delay(report: Report) -> str:
     if report.label_every == 1:
-        return f"{report.label_delay} samples, exactly"
-    latest = report.label_delay + report.label_every - 1
-    grouped = f"sent after every {report.label_every} (--exact-delay sends each alone)"
-    return f"{report.label_delay} to {latest} samples: {grouped}"
+        return f"{report.label_delays}, exactly"
+    return f"{report.label_delays}: sent after every {report.label_every} (--exact-delay sends each alone)"
 
 
 def _context(report: Report) -> str:

@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from app.replay.feed import Outcome
 from app.replay.report import Report
+from app.streams.batches.timestamps import EARLIEST, LATEST
 from itan_client import ApiError, Band, Client
 
 LEVELS = (0.05, 0.5, 0.95)
 POINTS = 2000
 MOST_SIGNALS = 3
-ALL_TIME = (631_152_000.0, 4_102_444_800.0)
-"""From 1990 to 2100."""
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +51,7 @@ def _signal(client: Client, report: Report, outcome: Outcome, times: Floats | No
     """With features that are context, the band stands at samples; else at moments of the calendar."""
     values = outcome.values[:, place]
     if report.context or times is None:
-        band = client.band(report.stream, name, *ALL_TIME, LEVELS, POINTS)
+        band = client.band(report.stream, name, EARLIEST, LATEST, LEVELS, POINTS)
         return _drawn(band, name, np.array(outcome.seq, dtype=np.float64), values, band.seq or [])
     band = client.band(report.stream, name, float(times.min()), float(times.max()), LEVELS, POINTS)
     return _drawn(band, name, times, values, None)

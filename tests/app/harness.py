@@ -1,8 +1,8 @@
 """A service in this process, for tests: real app, real store, a clock and a store that can be disturbed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Self
 
 import httpx2
@@ -64,6 +64,22 @@ async def until(is_so: Callable[[], bool]) -> None:
     """Let the loop run until something is so that nothing announces; pytest's timeout ends it."""
     while not is_so():  # noqa: ASYNC110
         await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def turns_of_others() -> AsyncIterator[Callable[[], int]]:
+    """Count the turns that another task has meanwhile."""
+    turns = 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(take_turns())
+    yield lambda: turns
+    task.cancel()
 
 
 def raising(error: Exception) -> Callable[[], Awaitable[None]]:

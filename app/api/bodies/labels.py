@@ -17,9 +17,8 @@ from app.api.bodies.reading import (
     without_bom,
 )
 from app.api.bodies.records import seconds_of
-from app.api.moments import LATEST, LIMIT, is_plausible
+from app.api.moments import is_plausible, limit_for
 from app.api.schemas.samples import FeedbackBody, LabelBody, RangeBody
-from app.streams.batches.timestamps import advice
 from app.streams.changes.feedback import LabelRequest
 from app.streams.changes.ranges import SETTING, RangeLabel
 from app.streams.errors import refuse_beyond
@@ -120,7 +119,7 @@ def range_labels(ranges: Iterable[RangeBody]) -> list[RangeLabel]:
         first, last = seconds_of(range_.begin), seconds_of(range_.end)
         for name, seconds in (("from", first), ("to", last)):
             if not is_plausible(seconds):
-                faults.add(i, f"ranges[{i}].{name}", seconds, LIMIT + advice(seconds, LATEST))
+                faults.add(i, f"ranges[{i}].{name}", seconds, limit_for(seconds))
         if first > last:
             faults.add(i, f"ranges[{i}].from", first, "not after to")
         found.append(RangeLabel(range_.anomaly, Span(first, last), flagged_only=range_.only == "flagged"))

@@ -51,8 +51,8 @@ def not_said(report: Report, contest: Contest | None) -> list[str]:
     said += [
         f"{n_judged:,} of {report.samples:,} samples are judged: those with a label, and a score in every row of the"
         " table.",
-        f"Each decision used only the labels that had come by then, {_delay(report)}. With other delays, or fewer"
-        " labels, the same stream decides otherwise.",
+        f"Each decision used only the labels that had come by then, {report.label_delays} late. With other delays, or"
+        " fewer labels, the same stream decides otherwise.",
         f"{report.labels_sent:,} labels were sent. The figures use all labels of the file, also those that were not.",
         "The labels are taken for the truth. Where they are wrong, right decisions count as errors.",
         "This is one file in one order. Another month may look different.",
@@ -60,12 +60,6 @@ def not_said(report: Report, contest: Contest | None) -> list[str]:
     if contest.standings[0].events < FEW_EVENTS:
         said.append(f"{counted(contest.standings[0].events, 'event')} in the file: one more or less changes much.")
     return said
-
-
-def _delay(report: Report) -> str:
-    if report.label_every == 1:
-        return f"{report.label_delay} samples late"
-    return f"{report.label_delay} to {report.label_delay + report.label_every - 1} samples late"
 
 
 def _daily(standing: Standing) -> str:

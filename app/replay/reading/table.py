@@ -14,6 +14,7 @@ from app.replay.reading.labels import LabelReader
 from app.replay.reading.lines import Form, Line, Lines, open_lines
 from app.replay.reading.tally import Tally
 from app.replay.reading.times import TimeReader
+from app.sources.source import Unit
 
 BLOCK_ROWS = 1000
 
@@ -33,7 +34,7 @@ class Meaning:
     """What cannot be read off the cells: the values of labels for anomalous and normal, the unit and zone of times."""
 
     label_values: tuple[str, str] | None = None
-    timestamp_unit: str | None = None
+    timestamp_unit: Unit | None = None
     timezone: str | None = None
 
 

@@ -2,15 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import Final
 from zoneinfo import ZoneInfo
 
 from app.replay.reading.cells import BadTable, is_missing, number, quoted
-
-EARLIEST: Final = 631_152_000.0
-LATEST: Final = 4_102_444_800.0
-"""From 1990 to 2100: then the unit of a number is unambiguous."""
-UNITS: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+from app.sources.source import UNITS, Unit
+from app.streams.batches.timestamps import EARLIEST, LATEST
 
 
 def is_time(text: str) -> bool:
@@ -22,8 +18,8 @@ def is_time(text: str) -> bool:
     return not text.isdecimal()
 
 
-def unit_between(low: float, high: float) -> str | None:
-    """Give the one unit in which all numbers of a range are times.
+def unit_between(low: float, high: float) -> Unit | None:
+    """Give the one unit in which all numbers of a range are times from 1990 to 2100; then no other one can be.
 
     >>> unit_between(1_700_000_000, 1_800_000_000), unit_between(1_700_000_000_000, 1_700_000_000_500)
     ('s', 'ms')
@@ -40,7 +36,7 @@ class TimeReader:
     """
 
     column: str
-    unit: str | None = None
+    unit: Unit | None = None
     zone: str | None = None
     n_naive: int = 0
     guessed: bool = False

@@ -9,6 +9,7 @@ from app.streams.faults import Fault
 from core import DetectorConfig
 
 EARLIEST = 631_152_000.0  # 1990-01-01T00:00:00Z
+LATEST = 4_102_444_800.0  # 2100-01-01T00:00:00Z
 SETTING = "ITAN_TIMESTAMP_ALLOWANCE_SECONDS"
 UNITS = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
 

@@ -1,6 +1,5 @@
 """Parts of a body that hold no record: they are bounded as records are, and others have their turn in between."""
 
-import asyncio
 import gzip
 import json
 
@@ -8,6 +7,7 @@ import cramjam
 import pytest
 
 from app.api.bodies.records import within_limit
+from tests.app.harness import turns_of_others
 
 INFLUX = ("/ingest?source=influx", {"Content-Type": "text/plain", "Content-Encoding": "gzip"}, gzip.compress)
 WRITE = (
@@ -55,38 +55,20 @@ async def test_empty_parts_count_as_records(service, kind):
 
 @pytest.mark.parametrize("kind", BODIES)
 async def test_others_have_their_turn_between_empty_parts(service, kind):
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
     await post(service, BODIES[kind](100))
-    task = asyncio.create_task(others())
-    await post(service, BODIES[kind](100))
-    few, turns = turns, 0
-    answer = await post(service, BODIES[kind](10_000))
-    task.cancel()
+    async with turns_of_others() as few:
+        await post(service, BODIES[kind](100))
+    async with turns_of_others() as many:
+        answer = await post(service, BODIES[kind](10_000))
     assert answer.status_code in (200, 204, 422)
-    assert turns >= few + 30
+    assert many() >= few() + 30
 
 
 async def test_others_have_their_turn_between_long_lines():
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(others())
     lines = [b"x" * 65_536] * 20
-    assert await within_limit(iter(lines), 20) == lines
-    task.cancel()
-    assert turns >= 20
+    async with turns_of_others() as turns:
+        assert await within_limit(iter(lines), 20) == lines
+    assert turns() >= 20
 
 
 async def test_members_around_the_records_are_bounded(service):

@@ -16,7 +16,7 @@ from app.storage import LeaseHeld, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.changes import ingest as ingesting
 from tests.app.api.test_bad_input import check_problem
-from tests.app.harness import NOW, DisturbedStore, Service, blobs, raising, until
+from tests.app.harness import NOW, DisturbedStore, Service, blobs, raising, turns_of_others, until
 from tests.app.problems import check_shape
 from tests.effort import tries
 
@@ -364,18 +364,9 @@ BATCHES = [{"stream": "s", "sample": [1], **({"timestamp": NOW} if i % 2 else {}
     [(lines(BATCHES), 500), ("\n".join(["x"] * 2000), 40)],
 )
 async def test_others_have_their_turn_in_a_long_request(service, content, at_least):
-    turns = 0
-
-    async def others() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(others())
-    await service.http.post("/ingest", content=content, headers=NDJSON)
-    task.cancel()
-    assert turns >= at_least
+    async with turns_of_others() as turns:
+        await service.http.post("/ingest", content=content, headers=NDJSON)
+    assert turns() >= at_least
 
 
 async def test_bounds_hold_for_the_whole_request(service):
