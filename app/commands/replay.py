@@ -140,8 +140,14 @@ def replay(
     from app.replay.reading.table import Meaning, open_table
     from app.replay.run import Replay, Start
 
-    if store and not local:
-        raise fail("--store needs --local: a running service has its own store", MISUSED)
+    for given, needed, said in (
+        (store, local, "--store needs --local: a running service has its own store"),
+        (label_values, label_column, "--label-values needs --label-column, the column of the labels"),
+        (timestamp_unit, timestamp_column, "--timestamp-unit needs --timestamp-column, the column of the times"),
+        (timezone, timestamp_column, "--timezone needs --timestamp-column, the column of the times"),
+    ):
+        if given and not needed:
+            raise fail(said, MISUSED)
     if stream is None and not local:
         raise fail("--stream names the stream to send to; only with --local it may be left out", MISUSED)
     if compare and (label_column is None or resume):
@@ -177,7 +183,7 @@ def _label_values(text: str | None) -> tuple[str, str] | None:
     if text is None:
         return None
     anomalous, _, normal = (part.strip() for part in text.partition(","))
-    if not anomalous or not normal or "," in normal or anomalous == normal:
+    if not anomalous or not normal or "," in normal:
         raise fail(f"--label-values {text!r} is not two values, the anomalous and the normal one: 1,0", MISUSED)
     return anomalous, normal
 

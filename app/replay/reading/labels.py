@@ -31,6 +31,8 @@ class LabelReader:
 
     def __post_init__(self) -> None:
         self._values = self.told and (_plain(self.told[0]), _plain(self.told[1]))
+        if self._values and self._values[0] == self._values[1]:
+            raise BadTable(f"the labels {' and '.join(map(quoted, self.told or ()))} are the same")
 
     def survey(self, line: int, cell: str) -> None:
         """Note a value that will come."""
