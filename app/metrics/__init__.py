@@ -2,7 +2,6 @@
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, Counter, disable_created_metrics
 
-from app.metrics.figures import StreamFigures
 from app.metrics.known import (
     CELLS,
     CLOSINGS,
@@ -52,6 +51,5 @@ __all__ = [
     "WRITE_REFUSALS",
     "Counter",
     "Metrics",
-    "StreamFigures",
     "View",
 ]

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from prometheus_client import Metric
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from app.metrics.figures import StreamFigures
+from app.figures import StreamFigures
 from app.metrics.known import CELLS
 
 

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from app.metrics.figures import StreamFigures
+from app.figures import StreamFigures
 
 
 class Source(Protocol):

@@ -8,8 +8,8 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from app.figures import StreamFigures
 from app.metrics.by_stream import by_stream
-from app.metrics.figures import StreamFigures
 from app.metrics.source import NoStreams, Source
 from app.metrics.together import together
 from app.metrics.view import EVERYTHING

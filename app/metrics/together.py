@@ -8,7 +8,7 @@ import numpy as np
 from prometheus_client import Metric
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from app.metrics.figures import StreamFigures
+from app.figures import StreamFigures
 
 
 def median(values: Sequence[float]) -> float:

@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple, Protocol
-
-from limits.aio.storage import MemoryStorage
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import StoreError
@@ -14,6 +12,9 @@ from app.storage.log import Entry, Position, Snapshot
 from app.storage.summaries import SummaryRow
 from app.storage.usage import Usage
 from app.storage.write_refusals import WriteRefusals
+
+if TYPE_CHECKING:
+    from limits.aio.storage import MemoryStorage
 
 NO_LABELS: Mapping[int, bytes] = {}
 
@@ -90,7 +91,7 @@ class Store(Protocol):
     """Only one process at a time can use the store, so leases mean nothing."""
 
     @property
-    def windows(self) -> MemoryStorage:
+    def windows(self) -> "MemoryStorage":
         """Count requests in sliding windows, shared by all processes that use the store."""
 
     write_refusals: WriteRefusals

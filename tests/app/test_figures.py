@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from app.metrics import StreamFigures
+from app.figures import RunningMean, StreamFigures
 from app.metrics.distribution import MOST_WAITING, Distribution
-from app.metrics.figures import RunningMean
 from app.metrics.together import median
 
 LARGEST = 1.7976931348623157e308

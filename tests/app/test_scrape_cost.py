@@ -6,7 +6,7 @@ import numpy as np
 
 from app.metrics import Metrics
 from app.storage import Position
-from app.streams.open.state import new_state
+from app.streams.state.state import new_state
 from core import Detector, DetectorConfig
 from tests.app.harness import Service, blobs
 

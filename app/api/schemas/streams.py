@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from app.api.schemas.samples import Costs
 from app.api.schemas.types import AsOfSeq
-from app.streams.open.integrity import Mismatches, Rebuilt
+from app.streams.state.integrity import Mismatches, Rebuilt
 from app.streams.views.overview import Overview
 from app.streams.views.totals import Totals
 

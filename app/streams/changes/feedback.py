@@ -11,8 +11,8 @@ from app.streams.changes import incidents
 from app.streams.changes.metrics import count_labelled
 from app.streams.log.events import Label, label_body
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState, costs_of
 from app.streams.slices import copy_of, feedback_slices, join_slices, slices
+from app.streams.state.state import StreamState, costs_of
 from core import Detector, Records
 
 

@@ -10,7 +10,7 @@ from app.streams.log.events import NO_CAUSES, Cause, Causes, Label
 from app.streams.log.explanations import Explained, explained_of
 from app.streams.log.incidents import Incident, read_incident
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from core import INCIDENT_EVENTS, Detector, Records
 
 ACCEPTED = INCIDENT_EVENTS.index("accepted")

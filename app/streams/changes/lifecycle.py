@@ -10,7 +10,7 @@ from app.streams.changes.warm_start import first_detector
 from app.streams.errors import StreamExists, UnknownStream
 from app.streams.open.replacement import overwrite, replace
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState, after, new_state, rebased
+from app.streams.state.state import StreamState, after, new_state, rebased
 from core import Detector, DetectorConfig, InvalidSnapshot, try_out
 
 MAX_IMPORTED_SEQ = 2**52

@@ -6,7 +6,7 @@ from typing import Final
 
 from app.metrics import Metrics
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from core import Records
 
 FRESH: Final = frozenset(("applied", "revised"))

@@ -22,8 +22,8 @@ from app.streams.log.explanations import Explained, explained_in
 from app.streams.log.incidents import Incident
 from app.streams.open.schedule import in_periods
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState, first_state
 from app.streams.slices import FIRST_ROWS, observe_slices, some
+from app.streams.state.state import StreamState, first_state
 from core import Records
 
 

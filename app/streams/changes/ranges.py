@@ -17,7 +17,7 @@ from app.streams.log.incident_ids import read_one
 from app.streams.log.search import OfIncident, OfSpan, Search, Wanted
 from app.streams.log.span import Span
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 
 SETTING = "ITAN_MAX_LABELS"
 

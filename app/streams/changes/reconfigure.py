@@ -6,7 +6,7 @@ from typing import Any
 from app.storage import Entry
 from app.streams.log.events import config_body
 from app.streams.open.session import Session
-from app.streams.open.state import after
+from app.streams.state.state import after
 
 
 async def reconfigure(session: Session, changes: Mapping[str, Any]) -> None:

@@ -25,8 +25,8 @@ from app.streams.changes.observe import accepted_times, told_of
 from app.streams.open.registry import Registry
 from app.streams.open.schedule import Schedule, in_periods
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState
 from app.streams.open.worker import Worker
+from app.streams.state.state import StreamState
 from core import Records
 
 

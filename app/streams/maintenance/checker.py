@@ -9,7 +9,7 @@ from app.storage import START, StoreError
 from app.streams.maintenance.diagnosis import Diagnosis, diagnose
 from app.streams.open.fingerprint import fingerprint
 from app.streams.open.registry import Registry
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from core import InvalidSnapshot
 
 MAX_RECHECKED = 20

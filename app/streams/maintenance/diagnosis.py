@@ -10,7 +10,7 @@ from app.streams.errors import UnknownStream
 from app.streams.log.events import UnreadableEvent
 from app.streams.open.recovery import recovery_points
 from app.streams.open.replay import Difference, replay
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from core import InvalidSnapshot
 
 ATTEMPTS = 3

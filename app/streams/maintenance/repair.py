@@ -5,10 +5,10 @@ import msgspec
 from app.storage import Position, StoreCorrupt
 from app.streams.errors import RepairLoses
 from app.streams.maintenance.diagnosis import Diagnosis, Finding, diagnose
-from app.streams.open.integrity import Mismatches, Rebuilt
 from app.streams.open.replacement import overwrite, restore_snapshot
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState, after, rebased
+from app.streams.state.integrity import Mismatches, Rebuilt
+from app.streams.state.state import StreamState, after, rebased
 
 
 class Checked(msgspec.Struct):

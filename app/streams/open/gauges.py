@@ -1,6 +1,6 @@
 """What the metrics read of the streams at each scrape."""
 
-from app.metrics import StreamFigures
+from app.figures import StreamFigures
 from app.streams.open.registry import Registry
 
 

@@ -10,11 +10,11 @@ from app.streams.log.incidents import Index
 from app.streams.log.pages import newest_entries
 from app.streams.log.recent import recent_of
 from app.streams.open.fingerprint import fingerprint
-from app.streams.open.integrity import Rebuilt
 from app.streams.open.recovery import recovery_points
 from app.streams.open.replay import Difference, replay
-from app.streams.open.state import StreamState
 from app.streams.open.worker import Worker
+from app.streams.state.integrity import Rebuilt
+from app.streams.state.state import StreamState
 from core import InvalidSnapshot
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from msgspec import Meta
 from app.storage import StoreError
 from app.streams.errors import UnknownStream
 from app.streams.open.clock import Clock
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from core import Detector
 
 MOST_SAMPLES: Final = 10**9

@@ -6,7 +6,7 @@ from typing import Any
 from app.storage import START, Entry, Position, Remains, Snapshot, Store, StoreCorrupt
 from app.streams.log.events import ConfigEvent, UnreadableEvent, read_event
 from app.streams.log.pages import pages
-from app.streams.open.state import StreamState, new_state
+from app.streams.state.state import StreamState, new_state
 from core import Detector, DetectorConfig, InvalidConfig, InvalidSnapshot, readable_metas
 
 

@@ -9,10 +9,10 @@ from itertools import takewhile
 
 from app.storage import Snapshot, StoreError
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState
 from app.streams.open.summary import Summary
 from app.streams.open.summary_writer import SummaryWriter
 from app.streams.open.worker import Worker
+from app.streams.state.state import StreamState
 
 logger = logging.getLogger(__name__)
 

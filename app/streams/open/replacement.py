@@ -5,7 +5,7 @@ import logging
 from app.storage import Snapshot
 from app.streams.errors import NotSilent, UnknownStream
 from app.streams.open.session import Session
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 
 logger = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from app.streams.log.events import (
     read_timestamps,
 )
 from app.streams.log.incidents import follow
-from app.streams.open.state import StreamState
 from app.streams.slices import feedback_slices, join_slices, observe_slices
+from app.streams.state.state import StreamState
 from core import DetectorConfig, ItanError, Records
 
 PAGE_ENTRIES = 64

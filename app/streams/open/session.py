@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from app.metrics import StreamFigures
+from app.figures import StreamFigures
 from app.storage import (
     INCIDENTS_KEPT,
     NO_INCIDENTS,
@@ -33,9 +33,9 @@ from app.streams.open.loader import StateLoader
 from app.streams.open.models import Defaults
 from app.streams.open.schedule import Period
 from app.streams.open.snapshot_writer import SnapshotWriter
-from app.streams.open.state import StreamState
 from app.streams.open.summary import Summary, summary_of
 from app.streams.open.worker import Worker
+from app.streams.state.state import StreamState
 from core import Detector, InvalidState
 
 RETRY_SECONDS = 5.0

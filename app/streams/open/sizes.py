@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from app.streams.log.horizon import WATERMARKS
-from app.streams.open.memory import SESSION_BYTES
+from app.streams.state.memory import SESSION_BYTES
 from core import DetectorConfig
 from core.sizes import sizes_of
 

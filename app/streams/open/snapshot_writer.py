@@ -5,8 +5,8 @@ import math
 
 from app.storage import Snapshot
 from app.streams.log.horizon import STEP
-from app.streams.open.state import StreamState
 from app.streams.open.worker import Worker
+from app.streams.state.state import StreamState
 from core import InvalidState
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from app.storage import Store, StoreCorrupt
 from app.streams.log.events import UnreadableEvent
 from app.streams.log.recent import HOUR_SECONDS, HOURS, newest_time, recent_of
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from core import InvalidSnapshot
 
 

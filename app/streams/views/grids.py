@@ -11,8 +11,8 @@ import numpy.typing as npt
 from msgspec import Raw
 
 from app.storage import Position
-from app.streams.open.state import StreamState
 from app.streams.slices import slices
+from app.streams.state.state import StreamState
 from core import Detector
 
 MAX_CACHED = 32

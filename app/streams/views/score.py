@@ -15,8 +15,8 @@ from app.streams.batches.timestamps import Times, checked_times, given_times
 from app.streams.log.explanations import explained_of
 from app.streams.open.schedule import Period, in_periods
 from app.streams.open.session import Session
-from app.streams.open.state import costs_of
 from app.streams.slices import FIRST_ROWS, MAX_ROWS, isolated, slices
+from app.streams.state.state import costs_of
 from core import Detector, DetectorConfig
 
 

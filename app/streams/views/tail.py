@@ -11,8 +11,8 @@ from app.streams.errors import UnknownStream
 from app.streams.log.events import BatchEvent, ConfigEvent, Label, UnreadableEvent, read_event, read_records
 from app.streams.log.pages import pages
 from app.streams.open.registry import Registry
-from app.streams.open.state import StreamState
 from app.streams.open.subscriptions import Subscription
+from app.streams.state.state import StreamState
 from app.streams.views.columns import Columns, batch_columns
 from app.streams.views.downsampling import Downsampler
 

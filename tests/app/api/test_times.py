@@ -7,7 +7,7 @@ import pytest
 
 from app.storage import Position
 from app.streams.log.events import read_batch, read_records
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from app.streams.views.tail import NewSamples
 from tests.app.harness import NOW, FakeClock, Service, blobs
 from tests.app.streams.views.test_tail import told, watch

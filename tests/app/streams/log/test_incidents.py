@@ -11,7 +11,7 @@ from app.streams.log import pages
 from app.streams.log.events import read_event, read_records
 from app.streams.log.incidents import Incident, Index, read_incident
 from app.streams.maintenance.copies import copy, digest
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from core import INCIDENT_EVENTS, DetectorConfig
 from tests.app.harness import NOW, DisturbedStore, Service, raising
 from tests.app.incidents import begin, broken, open_incident, ordinary, outage

@@ -3,7 +3,7 @@
 import pytest
 
 from app.streams.log.recent import Recent, recent_of
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from tests.app.harness import NOW, DisturbedStore, Service, raising
 from tests.app.incidents import begin, broken, ordinary
 

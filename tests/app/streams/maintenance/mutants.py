@@ -8,7 +8,7 @@ import numpy as np
 
 from app.storage import Position
 from app.streams.log.horizon import Horizon
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from core.kinds import KINDS
 from core.snapshot import DIGEST_BYTES, MAGIC, digest
 from tests.core.histories import Life

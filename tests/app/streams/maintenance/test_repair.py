@@ -9,7 +9,7 @@ import pytest
 from app.storage import BASE_SAMPLES, Entry, Position, Snapshot
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from core import Detector, InvalidState
 from tests.app.harness import FakeClock, Service, blobs
 from tests.app.streams.open.test_loader import altered

@@ -7,7 +7,7 @@ import pytest
 from app.storage import START, StoreUnavailable
 from app.streams.errors import UnknownStream
 from app.streams.open.models import FRESH_SECONDS, Models
-from app.streams.open.state import new_state
+from app.streams.state.state import new_state
 from core import Detector, DetectorConfig
 from tests.app.harness import FakeClock
 

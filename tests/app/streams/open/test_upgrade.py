@@ -8,7 +8,7 @@ import pytest
 
 from app.storage.memory import MemoryStore
 from app.streams.log.events import UnreadableEvent, read_event, read_records
-from app.streams.open.state import StreamState
+from app.streams.state.state import StreamState
 from core import InvalidSnapshot
 from core.records.layout import MAGIC as RECORDS_MAGIC
 from core.snapshot import DIGEST_BYTES, MAGIC, digest

@@ -4,7 +4,7 @@ import pytest
 
 from app.storage import Position
 from app.streams.log.horizon import Horizon
-from app.streams.open.state import StreamState, new_state
+from app.streams.state.state import StreamState, new_state
 from core import Detector, DetectorConfig, InvalidSnapshot
 from core.snapshot import encode_snapshot
 

@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from app.metrics import StreamFigures
+from app.figures import StreamFigures
 from app.storage import START, Position, Snapshot
 from app.streams.log.horizon import Horizon
 from app.streams.log.incidents import Ledger
 from app.streams.log.recent import Recent
-from app.streams.open.integrity import Mismatches, Rebuilt
-from app.streams.open.memory import SESSION_BYTES, held_bytes
+from app.streams.state.integrity import Mismatches, Rebuilt
+from app.streams.state.memory import SESSION_BYTES, held_bytes
 from core import ConfigChange, Detector, DetectorConfig, InvalidSnapshot, decode_snapshot, encode_snapshot
 
 KIND = "stream"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from app.storage import Position
-from app.streams.open.memory import SESSION_BYTES, held_bytes
-from app.streams.open.state import StreamState, new_state
+from app.streams.state.memory import SESSION_BYTES, held_bytes
+from app.streams.state.state import StreamState, new_state
 from core import Detector, DetectorConfig
 from tests.app.harness import blobs
 
