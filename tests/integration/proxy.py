@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tests.processes import find_free_port, find_program, is_listening, running
 
-CONFIG = Path(__file__).parents[2] / "deploy" / "haproxy" / "haproxy.cfg"
+FOLDER = Path(__file__).parents[2] / "deploy" / "haproxy"
+FILES = [FOLDER / "haproxy.cfg", FOLDER / "workers.cfg"]
 
 
 @contextmanager
@@ -16,6 +17,6 @@ def proxy(workers: list[str], folder: Path) -> Iterator[str]:
     port = find_free_port()
     addresses = {f"ITAN_WORKER_{n}": url.removeprefix("http://") for n, url in enumerate(workers, 1)}
     addresses |= {"ITAN_LISTEN": f"127.0.0.1:{port}", "ITAN_METRICS_LISTEN": f"127.0.0.1:{find_free_port()}"}
-    command = [find_program("haproxy"), "-db", "-f", str(CONFIG)]
+    command = [find_program("haproxy"), "-db", *(word for path in FILES for word in ("-f", str(path)))]
     with running(command, folder / "haproxy.txt", lambda: is_listening(port), environment=os.environ | addresses):
         yield f"http://127.0.0.1:{port}"
