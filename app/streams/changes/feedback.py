@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.metrics import LABEL_OUTCOMES
-from app.storage import Entry, Position
 from app.streams.changes import incidents
 from app.streams.changes.metrics import count_labelled
-from app.streams.log.events import Label, label_body
+from app.streams.log.events import Label
 from app.streams.open.session import Session
 from app.streams.slices import copy_of, feedback_slices, join_slices, slices
 from app.streams.state.state import StreamState, costs_of
+from app.streams.state.steps import LabelChange, log_labels
 from core import Detector, Records
 
 
@@ -109,18 +109,6 @@ def contradicted(keys: Sequence[int | str], labels: Sequence[LabelRequest]) -> s
     }
 
 
-@dataclass(frozen=True, slots=True)
-class LabelChange:
-    """Records before and after labels were applied to them, and the incidents that the labels ended."""
-
-    before: Records
-    labels: list[Label]
-    after: Records
-    accepted: list[int]
-    threshold_before: float
-    is_new: bool
-
-
 async def give_labels(
     detector: Detector, targets: Targets, records: Mapping[int, Records], wanted: Mapping[int | str, Label]
 ) -> LabelChange | None:
@@ -152,9 +140,7 @@ async def apply(
     with session.ahead_of_log():
         change = await give_labels(state.detector, targets, records, wanted)
         if change is not None and change.is_new:
-            at = session.clock.steady()
-            entry = label_entry(state.position, change, at)
-            changed = incidents.follow_labelled(state, change.before, change.labels, entry, at, known)
+            entry, changed = log_labels(state, change, session.clock.steady(), known)
             await session.append(state, entry, await current_records(change.after), changed)
     labelled = summary(state.detector, threshold_before, targets)
     for outcome, count in labelled.outcomes.items():
@@ -163,11 +149,6 @@ async def apply(
         incidents.count_by_labels(session, change.accepted, 0 if incident_before else state.detector.incident)
         count_labelled(session, state, targets.outcome, targets.retracted, change.after)
     return labelled
-
-
-def label_entry(head: Position, change: LabelChange, at: float) -> Entry:
-    """Give the log entry of labels: it comes after the newest samples."""
-    return Entry(Position(head.seq, head.sub + 1), label_body(change.before, change.labels, at, change.accepted))
 
 
 async def current_records(records: Records) -> dict[int, bytes]:

@@ -6,24 +6,24 @@ from time import perf_counter
 
 import numpy as np
 
-from app.storage import Entry, Position
+from app.storage import Entry
 from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.batches.answer import Answer
 from app.streams.batches.batch import Batch, NewRows
 from app.streams.batches.features import feature_names
 from app.streams.batches.timestamps import Times, checked_times, given_times
 from app.streams.batches.undeclared import refuse_undeclared
-from app.streams.changes.incidents import NO_INCIDENTS, causes_in, count_observed, follow_observed, is_in_incident
+from app.streams.changes.incidents import count_observed
 from app.streams.changes.metrics import count_learned
 from app.streams.changes.warm_start import first_detector
 from app.streams.errors import UnknownStream
-from app.streams.log.events import NO_CAUSES, NOTHING_EXPLAINED, batch_body
 from app.streams.log.explanations import Explained, explained_in
 from app.streams.log.incidents import Incident
 from app.streams.open.schedule import in_periods
 from app.streams.open.session import Session
 from app.streams.slices import FIRST_ROWS, observe_slices, some
 from app.streams.state.state import StreamState, first_state
+from app.streams.state.steps import log_samples
 from core import Records
 
 
@@ -107,7 +107,7 @@ async def learn(session: Session, state: StreamState, new: NewRows, allowance: A
         records = Records.joined([out.records for out in observed], state.detector.config.n_features)
         session.metrics.observe_steps["engine"].observe(perf_counter() - began)
         explained = explained_in(observed)
-        entry, incidents = told_of(session, state, records, new.ids, times, explained)
+        entry, incidents = log_samples(state, records, new.ids, times, session.clock.steady(), explained)
         await log(session, state, entry, incidents)
     state.note_times(times)
     count_observed(session, state, records)
@@ -126,25 +126,6 @@ def accepted_times(session: Session, state: StreamState, new: NewRows) -> Times 
         allowance = session.settings.timestamp_allowance_seconds
         return checked_times(times, new.places, newest, now, allowance, in_order=uses_time)
     return np.full(len(new.X), now) if uses_time else None
-
-
-def told_of(
-    session: Session,
-    state: StreamState,
-    learned: Records,
-    ids: tuple[str, ...],
-    times: Times | None,
-    explained: Mapping[int, Explained] = NOTHING_EXPLAINED,
-) -> tuple[Entry, Sequence[Incident]]:
-    """Give what the log says of learned samples, and the incidents that they change."""
-    at, first, last = session.clock.steady(), int(learned.seq[0]), int(learned.seq[-1])
-    causes, incidents = NO_CAUSES, NO_INCIDENTS
-    assert state.recent is not None
-    state.recent.note_newest(learned, at)
-    if is_in_incident(state, learned):
-        causes = causes_in(state.detector, learned, explained)
-        incidents = follow_observed(state, learned, at, causes)
-    return Entry(Position(last, 0), batch_body(learned, times, at, explained, causes), first, ids), incidents
 
 
 async def log(session: Session, state: StreamState, entry: Entry, incidents: Sequence[Incident]) -> None:

@@ -21,12 +21,13 @@ from app.streams.batches.records import Record, batch_of
 from app.streams.batches.timestamps import Times
 from app.streams.changes.incidents import count_observed
 from app.streams.changes.metrics import count_learned_each
-from app.streams.changes.observe import accepted_times, told_of
+from app.streams.changes.observe import accepted_times
 from app.streams.open.registry import Registry
 from app.streams.open.schedule import Schedule, in_periods
 from app.streams.open.session import Session
 from app.streams.open.worker import Worker
 from app.streams.state.state import StreamState
+from app.streams.state.steps import log_samples
 from core import Records
 
 
@@ -151,7 +152,7 @@ async def append(worker: Worker, learned: Learned) -> Together:
 
 def append_of(one: Checked, learned: Records) -> Append:
     """Give what the store is to append for a sample."""
-    entry, incidents = told_of(one.session, one.state, learned, one.new.ids, one.times)
+    entry, incidents = log_samples(one.state, learned, one.new.ids, one.times, one.session.clock.steady())
     return one.session.to_append(one.state, entry, incidents=incidents)
 
 
