@@ -66,7 +66,7 @@ async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bo
     """Apply labels to samples observed earlier. The session's lock is held."""
     state = await session.state_to_change()
     targets = await resolve(session, state, labels)
-    records = await session.log.current_records(targets.undecided())
+    records = await session.reader.current_records(targets.undecided())
     targets.mark([seq for seq in targets.undecided() if seq not in records], "expired")
     targets.mark([seq for seq in targets.undecided() if records[seq].held_out[0]], "not_learned")
     wanted = {key: request.anomaly for key, request in zip(targets.keys, labels, strict=True)}
@@ -80,7 +80,7 @@ async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bo
 async def resolve(session: Session, state: StreamState, labels: Sequence[LabelRequest]) -> Targets:
     """Find the seq of each label, and set the outcome of labels without a sample and of contradicting ones."""
     ids = [request.client_id for request in labels if request.client_id is not None]
-    seqs = await session.log.seqs(ids, 0)
+    seqs = await session.reader.seqs(ids, 0)
     targets = Targets([key_of(request, seqs) for request in labels], session.oldest_to_label(state))
     named = [key for key in targets.keys if isinstance(key, int)]
     targets.mark([key for key in targets.keys if isinstance(key, str)], "unknown")

@@ -41,7 +41,7 @@ async def observe(session: Session, batch: Batch, allowance: Allowance = UNLIMIT
     batch.refuse_other_calendar(session.stream, state.detector.config)
     X = batch.matrix(state.detector.config, session.settings.max_batch_samples)
     await allowance.pay(len(X))
-    known = await session.log.original_rows(batch.ids, state.horizon.oldest_seq) if batch.ids else {}
+    known = await session.reader.original_rows(batch.ids, state.horizon.oldest_seq) if batch.ids else {}
     new = batch.new_rows(X, known)
     if known:
         answer, explanations = await complete(session, state, known, new)
@@ -74,7 +74,7 @@ async def complete(
     """Answer known rows from their records, and learn the others; give the explanations by seq."""
     explained: dict[int, Explained] = {}
     if new.explain:
-        explained |= await session.log.original_explanations(int(record.seq[0]) for record in known.values())
+        explained |= await session.reader.original_explanations(int(record.seq[0]) for record in known.values())
     records = None
     if len(new.X):
         learned = await learn(session, state, new)

@@ -124,6 +124,6 @@ async def begin(session: Session, many: Sequence[Many], room: int) -> Lookup:
         begun = [await one.begin(session, state) for one in many]
         end = state.position
     first_seq = min((seq for seq, _ in begun), default=1)
-    lookup = Lookup(many, Search(session.store, session.stream, first_seq, [wanted for _, wanted in begun], room))
+    lookup = Lookup(many, Search(session.log, first_seq, [wanted for _, wanted in begun], room))
     await lookup.go_on(end)
     return lookup

@@ -83,7 +83,7 @@ async def observe_together(registry: Registry, records: Mapping[str, Record]) ->
 async def streams_that_know(sessions: Sequence[Session], records: Mapping[str, Record]) -> set[str]:
     """Give the streams that know the ids of their records, as far as that can be read."""
     asked = [session for session in sessions if records[session.stream].client_id]
-    looks = [session.log.seqs([records[session.stream].client_id], 0) for session in asked]
+    looks = [session.reader.seqs([records[session.stream].client_id], 0) for session in asked]
     found = await asyncio.gather(*looks, return_exceptions=True)
     return {session.stream for session, seqs in zip(asked, found, strict=True) if seqs}
 

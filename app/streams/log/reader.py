@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.storage import Entry, Store
+from app.storage import Entry
 from app.streams.log.events import BatchEvent, read_event, read_records
 from app.streams.log.explanations import Explained
-from app.streams.log.pages import batches_holding
+from app.streams.log.log import Log
 from app.streams.slices import slices
 from core import Records
 
@@ -18,13 +18,12 @@ from core import Records
 class LogReader:
     """The samples of one stream's log."""
 
-    store: Store
-    stream: str
+    log: Log
 
     async def seqs(self, ids: Sequence[str], oldest_seq: int) -> dict[str, int]:
         """Give the newest seq of each known id, from oldest_seq on."""
         wanted = [client_id for client_id in ids if client_id]
-        found = await self.store.find_ids(self.stream, wanted) if wanted else {}
+        found = await self.log.find_ids(wanted) if wanted else {}
         return {client_id: seq for client_id, seq in found.items() if seq >= oldest_seq}
 
     async def original_rows(self, ids: Sequence[str], oldest_seq: int) -> dict[int, Records]:
@@ -38,14 +37,14 @@ class LogReader:
     async def original_records(self, seqs: Iterable[int]) -> dict[int, Records]:
         """Give the records as they were when the samples were observed, by seq; trimmed ones are left out."""
         found: dict[int, Records] = {}
-        async for entries, wanted in batches_holding(self.store, self.stream, seqs):
+        async for entries, wanted in self.log.batches_holding(seqs):
             found |= records_in(entries, wanted)
         return found
 
     async def original_explanations(self, seqs: Iterable[int]) -> dict[int, Explained]:
         """Give the explanations from when samples were observed, by seq, of all batches that hold these samples."""
         found: dict[int, Explained] = {}
-        async for entries, _ in batches_holding(self.store, self.stream, seqs):
+        async for entries, _ in self.log.batches_holding(seqs):
             for event in map(read_event, (entry.body for entry in entries)):
                 if isinstance(event, BatchEvent):
                     found.update(event.explained)
@@ -56,7 +55,7 @@ class LogReader:
         wanted = sorted(set(seqs))
         if not wanted:
             return {}
-        labelled = await self.store.find_labels(self.stream, wanted)
+        labelled = await self.log.find_labels(wanted)
         seqs = list(labelled)
         found: dict[int, Records] = {}
         async for part in slices(len(seqs)):

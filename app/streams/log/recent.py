@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from app.storage import INCIDENTS_KEPT, Position, Store
+from app.storage import INCIDENTS_KEPT, Position
 from app.streams.log.events import BatchEvent, ConfigEvent, Label, LabelEvent, UnreadableEvent, read_event, read_records
 from app.streams.log.incidents import count_votes
-from app.streams.log.pages import newest_entries
+from app.streams.log.log import Log
 from core import Records
 
 HOURS: Final = 24
@@ -78,11 +78,11 @@ class Recent(msgspec.Struct):
         return sum(not count and seq >= oldest_seq for seq, count in self.labels)
 
 
-async def recent_of(store: Store, stream: str, next_seq: int) -> Recent:
+async def recent_of(log: Log, next_seq: int) -> Recent:
     """Make it from the newest events of a log, as far as they can be read."""
     recent = Recent()
     with suppress(UnreadableEvent):
-        async for entry in newest_entries(store, stream, next_seq):
+        async for entry in log.newest_entries(next_seq):
             event = read_event(entry.body)
             if not isinstance(event, ConfigEvent):
                 recent.take(event, read_records(event.records))
@@ -95,8 +95,8 @@ def last_time(records: Records, at: float) -> float:
     return at if math.isnan(time) else time
 
 
-async def newest_time(store: Store, stream: str, head: Position) -> float | None:
+async def newest_time(log: Log, head: Position) -> float | None:
     """Give the time of the newest sample in the log; None if the log is empty. Raises UnreadableEvent."""
-    entries = await store.entries(stream, Position.before(head.seq), 1)
+    entries = await log.entries(Position.before(head.seq), 1)
     event = read_event(entries[0].body) if entries else None
     return last_time(read_records(event.records), event.at) if isinstance(event, BatchEvent) else None

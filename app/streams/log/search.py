@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from app.storage import Entry, Position, StaleWriter, Store
+from app.storage import Entry, Position, StaleWriter
 from app.streams.log.events import read_all_records, read_batch
-from app.streams.log.pages import pages
+from app.streams.log.log import Log
 from app.streams.log.span import Span
 
 
@@ -79,8 +79,8 @@ class Search:
     found (k,) are the seqs of each kind, in order, at most so many of all; counts (k,) are how many there are.
     """
 
-    def __init__(self, store: Store, stream: str, first_seq: int, wanted: Sequence[Wanted], most: int) -> None:
-        self._store, self._stream, self._first_seq = store, stream, first_seq
+    def __init__(self, log: Log, first_seq: int, wanted: Sequence[Wanted], most: int) -> None:
+        self._log, self._first_seq = log, first_seq
         self._wanted, self.most = wanted, most
         self.found: list[list[int]] = [[] for _ in wanted]
         self._last: Entry | None = None
@@ -93,16 +93,16 @@ class Search:
         Raises StaleWriter if the log is another one by now than the one that was looked through first.
         """
         last = self._last
-        async for page in pages(self._store, self._stream, self._before_next()):
+        async for page in self._log.pages(self._before_next()):
             if last is not None and page[0] != last:
-                raise StaleWriter(self._stream, last.position, page[0].position)
+                raise StaleWriter(self._log.stream, last.position, page[0].position)
             if not self._is_over:
                 self._look_at(page if last is None else page[1:])
             last, self._last = None, page[-1]
             if self._is_over or page[-1].position >= end:
                 return
         if last is not None:
-            raise StaleWriter(self._stream, last.position, end)
+            raise StaleWriter(self._log.stream, last.position, end)
 
     def _before_next(self) -> Position:
         """Give the position before the newest entry that was looked at: it is read again, to know the log by it."""

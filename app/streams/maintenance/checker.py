@@ -27,7 +27,7 @@ class Checker:
     async def check(self, stream: str) -> Diagnosis:
         """Read and replay all that is kept of a stream; one at a time, since it takes CPU."""
         async with self._turn:
-            found = await diagnose(self._store, stream)
+            found = await diagnose(self._registry.worker.log(stream))
         if found.is_damaged:
             seen = await fingerprint(self._store, stream)
             self._health.mark_damaged(stream, found.findings[0].text, seen)

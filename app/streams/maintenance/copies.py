@@ -1,7 +1,7 @@
 """Copies streams from one store into another, each as of one moment, even while a worker writes it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
@@ -12,9 +12,7 @@ from app.storage import (
     START,
     DocumentKind,
     Entry,
-    IncidentRow,
     Position,
-    Remains,
     Snapshot,
     Store,
     StoreCorrupt,
@@ -22,6 +20,8 @@ from app.storage import (
 )
 from app.streams.log.events import LabelEvent, read_event, read_records
 from app.streams.log.incidents import read_incident
+from app.streams.log.log import Log
+from app.streams.log.log import Source as LogSource
 
 PAGE_ENTRIES = 256
 PAGE_NAMES = 1000
@@ -29,7 +29,7 @@ UNFINISHED = b"the copy of this stream is not finished: go on with itan restore"
 """The snapshot of a stream until its copy is complete: it cannot be read, so no service opens the stream."""
 
 
-class Source(Protocol):
+class Source(LogSource, Protocol):
     """What a copy is made from: a store, or a reader of one."""
 
     async def open(self) -> None:
@@ -37,21 +37,6 @@ class Source(Protocol):
 
     async def close(self) -> None:
         """Close it."""
-
-    async def load(self, stream: str) -> tuple[Snapshot, Position] | None:
-        """Read the snapshot and the head."""
-
-    async def inspect(self, stream: str) -> Remains | None:
-        """Read what is there, with the older snapshot."""
-
-    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
-        """Read a page of the log."""
-
-    async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
-        """Give the records of labelled samples."""
-
-    async def incidents(self, stream: str) -> list[IncidentRow]:
-        """Read the index of incidents."""
 
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order."""
@@ -111,6 +96,7 @@ class Copy:
         self, source: Source, target: Store, stream: str, token: int, snapshot: Snapshot, head: Position
     ) -> None:
         self._source, self._target, self._stream, self._token = source, target, stream, token
+        self._log = Log(source, stream)
         self._snapshot, self._position = snapshot, head
         self._samples = 0
         self._size_bytes = len(snapshot.body)
@@ -118,7 +104,7 @@ class Copy:
     async def run(self) -> Copied:
         """Copy, or raise SourceChanged."""
         base = await base_of(self._source, self._stream)
-        page = await self._source.entries(self._stream, START, PAGE_ENTRIES)
+        page = await self._log.entries(START, PAGE_ENTRIES)
         if not page and self._position != self._snapshot.position:
             raise SourceChanged
         begin = place_before(page[0]) if page else self._position
@@ -139,7 +125,7 @@ class Copy:
             await self._append(page)
             if is_last(page) and await self._is_complete():
                 return
-            page = await self._source.entries(self._stream, self._position, PAGE_ENTRIES)
+            page = await self._log.entries(self._position, PAGE_ENTRIES)
             await asyncio.sleep(0)
 
     async def _copy_incidents(self) -> None:
@@ -168,7 +154,7 @@ class Copy:
     async def _labels(self, page: list[Entry]) -> dict[Position, dict[int, bytes]]:
         """Give the newest records of the samples that each label event names."""
         seqs = {entry.position: labelled_seqs(entry) for entry in page if entry.first_seq is None}
-        known = await self._source.find_labels(self._stream, sorted(set().union(*seqs.values()))) if seqs else {}
+        known = await self._log.find_labels(sorted(set().union(*seqs.values()))) if seqs else {}
         return {position: {seq: known[seq] for seq in named if seq in known} for position, named in seqs.items()}
 
     async def _is_complete(self) -> bool:
@@ -180,7 +166,7 @@ class Copy:
         if snapshot == self._snapshot:
             return True
         if snapshot.position > self._position and head > self._position:
-            if not await self._source.entries(self._stream, self._position, 1):
+            if not await self._log.entries(self._position, 1):
                 raise SourceChanged
             return False
         if snapshot.position <= self._snapshot.position or not await self._holds(snapshot.position):
@@ -188,7 +174,7 @@ class Copy:
         return True
 
     async def _holds(self, position: Position) -> bool:
-        found = await self._target.entries(self._stream, before(position), 1)
+        found = await Log(self._target, self._stream).entries(before(position), 1)
         return bool(found) and found[0].position == position
 
 
@@ -229,11 +215,12 @@ async def digest(source: Source, stream: str) -> bytes:
     take(summed, tuple(snapshot.position), snapshot.body, tuple(loaded[1]))
     if (base := await base_of(source, stream)) is not None:
         take(summed, tuple(base.position), base.body)
-    while page := await source.entries(stream, after, PAGE_ENTRIES):
+    log = Log(source, stream)
+    while page := await log.entries(after, PAGE_ENTRIES):
         for entry in page:
             take(summed, tuple(entry.position), entry.first_seq, entry.ids, entry.body)
         seqs = [seq for entry in page for seq in range(entry.first_seq or 1, (entry.first_seq or 1) + entry.n_samples)]
-        take(summed, sorted((await source.find_labels(stream, seqs)).items()))
+        take(summed, sorted((await log.find_labels(seqs)).items()))
         after = page[-1].position
         await asyncio.sleep(0)
     if rows := await source.incidents(stream):  # earlier versions kept none

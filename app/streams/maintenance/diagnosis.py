@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from app.counts import counted
-from app.storage import Position, Remains, Snapshot, Store, StoreCorrupt
+from app.storage import Position, Remains, Snapshot, StoreCorrupt
 from app.streams.errors import UnknownStream
 from app.streams.log.events import UnreadableEvent
+from app.streams.log.log import Log
 from app.streams.open.recovery import recovery_points
 from app.streams.open.replay import Difference, replay
 from app.streams.state.state import StreamState
@@ -63,11 +64,11 @@ class Diagnosis:
             return None
 
 
-async def diagnose(store: Store, stream: str) -> Diagnosis:
+async def diagnose(log: Log) -> Diagnosis:
     """Check a stream, which may change meanwhile. Raises UnknownStream if the store holds nothing of it."""
     for _ in range(ATTEMPTS):
-        found = await diagnose_once(store, stream)
-        if not found.findings or positions(found.remains) == positions(await store.inspect(stream)):
+        found = await diagnose_once(log)
+        if not found.findings or positions(found.remains) == positions(await log.store.inspect(log.stream)):
             break  # otherwise what is missing may have been trimmed meanwhile
     return found
 
@@ -77,11 +78,11 @@ def positions(remains: Remains | None) -> object:
     return remains and [snapshot and snapshot.position for snapshot in (remains.snapshot, remains.base)]
 
 
-async def diagnose_once(store: Store, stream: str) -> Diagnosis:
+async def diagnose_once(log: Log) -> Diagnosis:
     """Read both snapshots, and replay the log from the earliest state there is."""
-    remains = await store.inspect(stream)
+    remains = await log.store.inspect(log.stream)
     if remains is None:
-        raise UnknownStream(stream)
+        raise UnknownStream(log.stream)
     found = Diagnosis(remains)
     for fault in remains.faults:
         found.add("store_damaged", fault)
@@ -89,7 +90,7 @@ async def diagnose_once(store: Store, stream: str) -> Diagnosis:
         found.add("snapshot_missing", "the snapshot is missing")
     newest = found.read(remains.snapshot, "snapshot_unreadable", "snapshot")
     found.read(remains.base, "older_snapshot_unreadable", "older snapshot")
-    await replay_all(store, stream, found, newest)
+    await replay_all(log, found, newest)
     if found.best is not None:
         add_differences(found, found.best.differences)
     if newest is not None:
@@ -97,15 +98,15 @@ async def diagnose_once(store: Store, stream: str) -> Diagnosis:
     return found
 
 
-async def replay_all(store: Store, stream: str, found: Diagnosis, newest: StreamState | None) -> None:
+async def replay_all(log: Log, found: Diagnosis, newest: StreamState | None) -> None:
     """Replay from each state in turn until one replay reaches the head."""
     head = found.remains.head
     if head is None:
         return
-    starts = await recovery_points(store, stream, found.remains)
+    starts = await recovery_points(log, found.remains)
     for start in [*starts, *([] if newest is None else [newest])]:
         at = start.position
-        run = await replay_from(store, stream, start, None if start is newest else newest, head, found)
+        run = await replay_from(log, start, None if start is newest else newest, head, found)
         if found.best is None or run.state.position > found.best.state.position:
             found.best = run
         if run.fault is None:
@@ -114,15 +115,15 @@ async def replay_all(store: Store, stream: str, found: Diagnosis, newest: Stream
 
 
 async def replay_from(
-    store: Store, stream: str, start: StreamState, newest: StreamState | None, head: Position, found: Diagnosis
+    log: Log, start: StreamState, newest: StreamState | None, head: Position, found: Diagnosis
 ) -> ReplayRun:
     """Replay from a state; compare it with the newest snapshot on the way."""
     run, n_seen = ReplayRun(start), start.detector.n_seen
     try:
         if newest is not None and start.position <= newest.position:
-            await replay(store, stream, start, newest.position, run.differences.append)
+            await replay(log, start, newest.position, run.differences.append)
             compare_state(found, run, newest)
-        await replay(store, stream, start, head, run.differences.append)
+        await replay(log, start, head, run.differences.append)
     except StoreCorrupt as error:
         run.fault = error.gap
     except UnreadableEvent as error:

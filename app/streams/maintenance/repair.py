@@ -63,7 +63,7 @@ def lost(found: Diagnosis) -> tuple[int, int] | tuple[None, None]:
 async def repair(session: Session, *, lossy: bool) -> Repaired:
     """Repair a damaged stream; RepairLoses if that loses something and must not. The lock is held."""
     await session.leases.acquire(session.stream)
-    found = await diagnose(session.store, session.stream)
+    found = await diagnose(session.log)
     if not found.is_damaged:
         return Repaired(session.stream, False, found.findings)
     if found.best is None:

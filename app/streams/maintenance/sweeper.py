@@ -93,7 +93,7 @@ class Sweeper(Background):
         if not silence.log_entries or silence.seconds < 2 * self._settings.snapshot_every_seconds:
             return False
         before = self._clock.steady() - self._settings.label_horizon_seconds
-        entries = await self._store.entries(stream, START, 1)
+        entries = await self._registry.worker.log(stream).entries(START, 1)
         with suppress(UnreadableEvent):
             return bool(entries) and read_event(entries[0].body).at < before
         return False
@@ -125,7 +125,7 @@ async def trim(session: Session) -> bool:
     """Trim the log of a silent stream; tell whether anything was removed. The session's lock is held."""
     state = await session.state()
     oldest_seq = state.horizon.oldest_seq
-    newest = await session.store.entries(session.stream, Position.before(state.position.seq), 1)
+    newest = await session.log.entries(Position.before(state.position.seq), 1)
     if newest:
         state.horizon = state.horizon.with_last(state.detector.next_seq, read_event(newest[0].body).at)
     await session.store_if_valid(state, step=SILENT_STEP)

@@ -7,7 +7,7 @@ from app.storage import Position, StoreCorrupt
 from app.streams.errors import ReplayMismatch
 from app.streams.log.events import UnreadableEvent
 from app.streams.log.incidents import Index
-from app.streams.log.pages import newest_entries
+from app.streams.log.log import Log
 from app.streams.log.recent import recent_of
 from app.streams.open.fingerprint import fingerprint
 from app.streams.open.recovery import recovery_points
@@ -27,6 +27,10 @@ class StateLoader:
     stream: str
     worker: Worker
     is_strict: bool
+
+    @property
+    def _log(self) -> Log:
+        return self.worker.log(self.stream)
 
     async def load(self, *, may_rebuild: bool) -> StreamState | None:
         """Give the state after the newest event; None if there is no such stream.
@@ -54,7 +58,7 @@ class StateLoader:
         snapshot, head = loaded
         try:
             state = StreamState.from_bytes(snapshot.body, snapshot.position)
-            await replay(self.worker.store, self.stream, state, head, lambda found: self._note_mismatch(state, found))
+            await replay(self._log, state, head, lambda found: self._note_mismatch(state, found))
         except (InvalidSnapshot, UnreadableEvent) as error:
             raise StoreCorrupt(self.stream, str(error)) from error
         state.figures.snapshot_bytes = len(snapshot.body)
@@ -64,13 +68,13 @@ class StateLoader:
         """Make what an earlier version that wrote the stream last did not know from the end of the log."""
         if state.incidents is None:
             await self._index_incidents(state)
-        state.recent = await recent_of(self.worker.store, self.stream, state.detector.next_seq)
+        state.recent = await recent_of(self._log, state.detector.next_seq)
         state.unsaved_events += 1  # so that a snapshot is stored that knows it
 
     async def _index_incidents(self, state: StreamState) -> None:
         """Make the index of incidents."""
         index = Index(state.detector.config)
-        async for entry in newest_entries(self.worker.store, self.stream, state.detector.next_seq):
+        async for entry in self._log.newest_entries(state.detector.next_seq):
             index.take(entry)
         rows = [incident.row() for incident in index.rows.values()]
         if rows:
@@ -94,7 +98,7 @@ class StateLoader:
             return None
         remains = await worker.store.inspect(self.stream)
         if remains is not None and remains.head is not None and not remains.faults:
-            for state in await recovery_points(worker.store, self.stream, remains):
+            for state in await recovery_points(self._log, remains):
                 if await self._replays_exactly(state, remains.head):
                     self._note_rebuild(state, reason)
                     return state
@@ -104,7 +108,7 @@ class StateLoader:
     async def _replays_exactly(self, state: StreamState, head: Position) -> bool:
         differing: list[Difference] = []
         try:
-            await replay(self.worker.store, self.stream, state, head, differing.append)
+            await replay(self._log, state, head, differing.append)
         except (StoreCorrupt, UnreadableEvent):
             return False
         return not differing

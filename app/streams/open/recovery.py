@@ -3,19 +3,19 @@
 from contextlib import suppress
 from typing import Any
 
-from app.storage import START, Entry, Position, Remains, Snapshot, Store, StoreCorrupt
+from app.storage import START, Entry, Position, Remains, Snapshot, StoreCorrupt
 from app.streams.log.events import ConfigEvent, UnreadableEvent, read_event
-from app.streams.log.pages import pages
+from app.streams.log.log import Log
 from app.streams.state.state import StreamState, new_state
 from core import Detector, DetectorConfig, InvalidConfig, InvalidSnapshot, readable_metas
 
 
-async def recovery_points(store: Store, stream: str, remains: Remains) -> list[StreamState]:
+async def recovery_points(log: Log, remains: Remains) -> list[StreamState]:
     """Give the older snapshot, if readable, and the state before the first sample, if the log goes back so far."""
     found: list[StreamState] = []
     if remains.base is not None and (base := read_or_none(remains.base)) is not None:
         found.append(base)
-    if (first := await find_first_state(store, stream, remains)) is not None:
+    if (first := await find_first_state(log, remains)) is not None:
         found.append(first)
     return found
 
@@ -28,10 +28,10 @@ def read_or_none(snapshot: Snapshot) -> StreamState | None:
         return None
 
 
-async def find_first_state(store: Store, stream: str, remains: Remains) -> StreamState | None:
+async def find_first_state(log: Log, remains: Remains) -> StreamState | None:
     """Make the state that a stream began with, from the config that can still be read in a damaged snapshot."""
     try:
-        first = await store.entries(stream, START, 1)
+        first = await log.entries(START, 1)
     except StoreCorrupt:
         return None
     if not first:
@@ -44,7 +44,7 @@ async def find_first_state(store: Store, stream: str, remains: Remains) -> Strea
         for meta in readable_metas(snapshot.body):
             # the model that a warm stream began with is gone
             if meta.get("first_seq") == first_seq and isinstance(meta.get("config"), dict) and "warm" not in meta:
-                config = meta["config"] | await values_before(store, stream, position)
+                config = meta["config"] | await values_before(log, position)
                 return begin(config, first_seq, position)  # a replay shows whether it is right
     return None
 
@@ -55,11 +55,11 @@ def place_before(entry: Entry) -> Position:
     return Position(at.seq, at.sub - 1) if entry.first_seq is None else Position(entry.first_seq - 1, 0)
 
 
-async def values_before(store: Store, stream: str, position: Position) -> dict[str, Any]:
+async def values_before(log: Log, position: Position) -> dict[str, Any]:
     """Give the values at a position of those fields of the config that are changed after it."""
     found: dict[str, Any] = {}
     with suppress(StoreCorrupt, UnreadableEvent):  # the replay will say so
-        async for entries in pages(store, stream, position):
+        async for entries in log.pages(position):
             for event in (read_event(entry.body) for entry in entries if entry.first_seq is None):
                 if isinstance(event, ConfigEvent):
                     found = dict(event.before) | found

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from app.build import BUILD
 from app.counts import counted
-from app.storage import Entry, Position, Store, StoreCorrupt
+from app.storage import Entry, Position, StoreCorrupt
 from app.streams.log.events import (
     BatchEvent,
     ConfigEvent,
@@ -20,6 +20,7 @@ from app.streams.log.events import (
     read_timestamps,
 )
 from app.streams.log.incidents import follow
+from app.streams.log.log import Log
 from app.streams.slices import feedback_slices, join_slices, observe_slices
 from app.streams.state.state import StreamState
 from core import DetectorConfig, ItanError, Records
@@ -53,24 +54,22 @@ class Difference:
         )
 
 
-async def replay(
-    store: Store, stream: str, state: StreamState, until: Position, differ: Callable[[Difference], None]
-) -> None:
+async def replay(log: Log, state: StreamState, until: Position, differ: Callable[[Difference], None]) -> None:
     """Take a state to a position; other tasks run in between.
 
     Raises StoreCorrupt if the log has a gap and UnreadableEvent if an event cannot be read; the state is then as of the
     last event before it.
     """
     while state.position < until:
-        entries = await store.entries(stream, state.position, PAGE_ENTRIES)
+        entries = await log.entries(state.position, PAGE_ENTRIES)
         if not entries:
-            raise StoreCorrupt(stream, f"the log ends at {state.position}, its head should be {until}")
+            raise StoreCorrupt(log.stream, f"the log ends at {state.position}, its head should be {until}")
         for entry in entries:
             if state.position >= until:
                 return
             if not entry.follows(state.position):
                 found = entry.first_seq or entry.position
-                raise StoreCorrupt(stream, f"the log has a gap: {found} comes after {state.position}")
+                raise StoreCorrupt(log.stream, f"the log has a gap: {found} comes after {state.position}")
             await _apply(state, entry, differ)
 
 

@@ -66,7 +66,8 @@ class Session:
         self.used_at = self.clock.monotonic()
         self.counted_bytes = 0
         """What the registry has counted of this stream's memory."""
-        self.log = LogReader(self.store, stream)
+        self.log = worker.log(stream)
+        self.reader = LogReader(self.log)
         self.snapshots = SnapshotWriter(stream, worker)
         self.backoff = Backoff(self.clock)
         self.summary_is_due = False

@@ -3,8 +3,9 @@
 import msgspec
 from msgspec.structs import replace
 
-from app.storage import Store, StoreCorrupt
+from app.storage import StoreCorrupt
 from app.streams.log.events import UnreadableEvent
+from app.streams.log.log import Log
 from app.streams.log.recent import HOUR_SECONDS, HOURS, newest_time, recent_of
 from app.streams.state.state import StreamState
 from core import InvalidSnapshot
@@ -118,19 +119,19 @@ def summary_of(stream: str, state: StreamState, oldest_to_label: int, written_at
     )
 
 
-async def summary_of_stored(store: Store, stream: str, written_at: float | None) -> Summary | None:
+async def summary_of_stored(log: Log, written_at: float | None) -> Summary | None:
     """Describe a stream by its snapshot and the end of its log, without opening it; None if there is none by now."""
     try:
-        loaded = await store.load(stream)
+        loaded = await log.store.load(log.stream)
         if loaded is None:
             return None
         snapshot, head = loaded
         state = StreamState.from_bytes(snapshot.body, snapshot.position)
         if state.recent is None:
-            state.recent = await recent_of(store, stream, head.seq + 1)
+            state.recent = await recent_of(log, head.seq + 1)
         if head.seq > state.position.seq:
-            state.recent.newest_time = await newest_time(store, stream, head)
+            state.recent.newest_time = await newest_time(log, head)
     except (StoreCorrupt, InvalidSnapshot, UnreadableEvent):
-        return Summary(stream=stream, readable=False)
-    summary = summary_of(stream, state, state.horizon.oldest_seq, written_at)
+        return Summary(stream=log.stream, readable=False)
+    summary = summary_of(log.stream, state, state.horizon.oldest_seq, written_at)
     return replace(summary, n_seen=state.detector.n_seen + head.seq - state.position.seq)

@@ -7,6 +7,7 @@ from typing import Self
 from app.metrics import Metrics
 from app.settings import Settings
 from app.storage import Store
+from app.streams.log.log import Log
 from app.streams.open.clock import Clock
 from app.streams.open.health import StreamHealth
 from app.streams.open.leases import Leases
@@ -40,6 +41,10 @@ class Worker:
     tells_of: Callable[[str], bool]
     """Whether anybody is told of the incidents of a stream: then their changes are marked in the store."""
     schedule: ReadSchedule
+
+    def log(self, stream: str) -> Log:
+        """Give the log of a stream."""
+        return Log(self.store, stream)
 
     @classmethod
     def of(

@@ -11,10 +11,9 @@ import numpy.typing as npt
 from app.storage import Position
 from app.streams.batches.samples import Matrix
 from app.streams.batches.timestamps import Times
-from app.streams.log.pages import pages
 from app.streams.slices import slices
 from app.streams.views.columns import Columns
-from app.streams.views.history import MAX_SCANNED, Log, samples_in
+from app.streams.views.history import MAX_SCANNED, LogView, samples_in
 from core import Detector, DetectorConfig
 
 FIRST_READ = 1024
@@ -75,12 +74,12 @@ def evenly(first: float, last: float, points: int) -> Places:
 
 
 async def recorded(
-    log: Log, config: DetectorConfig, first: float, last: float, points: int, until: int | None
+    view: LogView, config: DetectorConfig, first: float, last: float, points: int, until: int | None
 ) -> Places:
     """Give the samples of a time up to the sample `until`, with their contexts: at most `points`, in order of time."""
     context = [feature for feature in config.context if feature < config.n_features]
-    end = log.head.seq if until is None else min(until, log.head.seq)
-    rows = await samples_between(log, context, first, last, end)
+    end = view.head.seq if until is None else min(until, view.head.seq)
+    rows = await samples_between(view, context, first, last, end)
     if rows is None:
         return Places(np.empty(0), np.empty(0), np.empty(0, np.int64), np.empty((0, len(context))))
     rows = rows[np.argsort(rows.time, kind="stable")]
@@ -89,17 +88,17 @@ async def recorded(
     return Places(rows.time, rows.stamp, rows.seq, rows.x)
 
 
-async def samples_between(log: Log, context: Sequence[int], first: float, last: float, end: int) -> Columns | None:
+async def samples_between(view: LogView, context: Sequence[int], first: float, last: float, end: int) -> Columns | None:
     """Give the samples of a time, with these columns, among MAX_SCANNED up to the sample `end`; None if there are none.
 
     The log is read back from there until a part of it holds a sample before that time: in a log that is not in the
     order of time, samples before that part are left out.
     """
     size, found = FIRST_READ, list[Columns]()
-    oldest, earliest = max(log.oldest_seq, end - MAX_SCANNED + 1), math.inf
+    oldest, earliest = max(view.oldest_seq, end - MAX_SCANNED + 1), math.inf
     while end >= oldest and earliest >= first:
         start, part = max(oldest, end - size + 1), list[Columns]()
-        async for rows in samples_of(log, start, end):
+        async for rows in samples_of(view, start, end):
             earliest = min(earliest, float(rows.time.min()))
             inside = rows[(first <= rows.time) & (rows.time <= last)]
             part.append(replace(inside, x=inside.x[:, context]))
@@ -107,9 +106,9 @@ async def samples_between(log: Log, context: Sequence[int], first: float, last: 
     return Columns.joined(found) if found else None
 
 
-async def samples_of(log: Log, first: int, last: int) -> AsyncIterator[Columns]:
+async def samples_of(view: LogView, first: int, last: int) -> AsyncIterator[Columns]:
     """Give the samples first to last, page by page."""
-    async for entries in pages(log.store, log.stream, Position.before(first)):
+    async for entries in view.log.pages(Position.before(first)):
         rows = samples_in(entries, first, last)
         if rows is not None and len(rows):
             yield rows

@@ -7,7 +7,7 @@ from app.streams.log.incident_ids import read_one
 from app.streams.log.incidents import Incident
 from app.streams.open.registry import Registry
 from app.streams.views.fleet import Fleet, Visible
-from app.streams.views.history import Log, open_log
+from app.streams.views.history import LogView, open_log
 from app.streams.views.incidents import Found, Wanted, find
 from app.streams.views.orders import Cursor, Order
 from app.streams.views.overview import Overview, overviews
@@ -55,9 +55,9 @@ class Catalog:
         """Give one incident. Raises UnknownIncident."""
         return await read_one(self._store, key)
 
-    async def log(self, stream: str) -> Log:
+    async def log(self, stream: str) -> LogView:
         """Find the ends of a stream's log; UnknownStream if there is none."""
-        return await open_log(self._store, stream)
+        return await open_log(self._registry.worker.log(stream))
 
     def tail(self, stream: str) -> Tail:
         """Make a watcher's place in a stream's log."""

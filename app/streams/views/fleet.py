@@ -13,6 +13,7 @@ from typing import Final
 from app.storage import Store, StoreError, SummaryRow
 from app.streams.open.registry import Registry
 from app.streams.open.summary import Summary, read_summary, summary_of_stored
+from app.streams.open.worker import Worker
 from app.streams.views.orders import Cursor, Order, value_of
 
 FRESH_SECONDS: Final = 1.0
@@ -96,16 +97,16 @@ class Fleet:
         rows, end = list[SummaryRow](), perf_counter() + FILL_SECONDS
         with suppress(StoreError):
             while self._unknown and len(rows) < FILLED_AT_ONCE and perf_counter() < end:
-                rows += await described(self._store, [self._unknown.pop()], self._clock.now())
+                rows += await described(self._registry.worker, [self._unknown.pop()], self._clock.now())
             await self._store.put_summaries(rows)
 
 
-async def described(store: Store, streams: Sequence[str], now: float) -> list[SummaryRow]:
+async def described(worker: Worker, streams: Sequence[str], now: float) -> list[SummaryRow]:
     """Describe streams by what is stored of them, one after the other."""
-    rows, silences = [], await store.silences(streams)
+    rows, silences = [], await worker.store.silences(streams)
     for stream in streams:
         await asyncio.sleep(0)
         written_at = now - silences[stream].seconds if stream in silences else None
-        if (summary := await summary_of_stored(store, stream, written_at)) is not None:
+        if (summary := await summary_of_stored(worker.log(stream), written_at)) is not None:
             rows.append(SummaryRow(stream, summary.to_bytes(), only_if_missing=True))
     return rows

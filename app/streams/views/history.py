@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from app.storage import START, Entry, Position, Snapshot, Store
+from app.storage import START, Entry, Position, Snapshot
 from app.streams.errors import UnknownStream
 from app.streams.log.events import read_all_records
-from app.streams.log.pages import pages
+from app.streams.log.log import Log
 from app.streams.views.columns import Columns, batch_columns
 from app.streams.views.downsampling import Downsampler
 
@@ -13,21 +13,20 @@ MAX_SCANNED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class LogView:
     """A stream's log at one moment; oldest_seq is the oldest sample that it holds."""
 
-    store: Store
-    stream: str
+    log: Log
     snapshot: Snapshot
     head: Position
     oldest_seq: int
 
     async def rows(self, first: int, last: int, downsampler: Downsampler) -> None:
         """Read the samples first to last into a downsampler."""
-        async for entries in pages(self.store, self.stream, Position.before(first)):
+        async for entries in self.log.pages(Position.before(first)):
             rows = samples_in(entries, first, last)
             if rows is not None:
-                downsampler.add(rows.labelled(await labels_of(self.store, self.stream, rows.seq.tolist())))
+                downsampler.add(rows.labelled(await labels_of(self.log, rows.seq.tolist())))
             if entries[-1].position.seq >= last:
                 return
 
@@ -42,14 +41,14 @@ class History:
     marked_downsampled: bool
 
 
-async def open_log(store: Store, stream: str) -> Log:
+async def open_log(log: Log) -> LogView:
     """Find the ends of a stream's log. Raises UnknownStream."""
-    loaded = await store.load(stream)
+    loaded = await log.store.load(log.stream)
     if loaded is None:
-        raise UnknownStream(stream)
+        raise UnknownStream(log.stream)
     snapshot, head = loaded
-    oldest = await store.entries(stream, START, 1)
-    return Log(store, stream, snapshot, head, first_seq(oldest[0]) if oldest else head.seq + 1)
+    oldest = await log.entries(START, 1)
+    return LogView(log, snapshot, head, first_seq(oldest[0]) if oldest else head.seq + 1)
 
 
 def first_seq(entry: Entry) -> int:
@@ -57,7 +56,7 @@ def first_seq(entry: Entry) -> int:
     return entry.position.seq + 1 if entry.first_seq is None else entry.first_seq
 
 
-async def history(log: Log, first: int | None, last: int | None, points: int) -> History:
+async def history(log: LogView, first: int | None, last: int | None, points: int) -> History:
     """Read the samples first to last, by default the newest; give at most `points` of at most MAX_SCANNED samples."""
     last = log.head.seq if last is None else min(last, log.head.seq)
     first = max(log.oldest_seq, last - points + 1 if first is None else first)
@@ -78,9 +77,9 @@ def samples_in(entries: list[Entry], first: int, last: int) -> Columns | None:
     return rows[(rows.seq >= first) & (rows.seq <= last)]
 
 
-async def labels_of(store: Store, stream: str, seqs: list[int]) -> dict[int, int]:
+async def labels_of(log: Log, seqs: list[int]) -> dict[int, int]:
     """Give the present labels by seq; samples without one are left out."""
-    bodies = list((await store.find_labels(stream, seqs)).values())
+    bodies = list((await log.find_labels(seqs)).values())
     if not bodies:
         return {}
     labelled = read_all_records(bodies)

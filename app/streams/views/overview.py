@@ -7,6 +7,7 @@ from typing import Final
 from app.storage import Silence, Store, StoreError
 from app.streams.open.registry import Registry
 from app.streams.open.summary import Standing, Summary, read_summary
+from app.streams.open.worker import Worker
 from app.streams.views.fleet import described
 
 MOST_READ: Final = 20
@@ -27,7 +28,8 @@ async def overviews(registry: Registry, store: Store, streams: Sequence[str]) ->
     stored = await store.find_summaries([stream for stream in streams if stream not in here])
     known = {stream: read_summary(stream, body) for stream, body in stored.items()} | here
     damaged, now = registry.worker.health.damaged, registry.worker.clock.now()
-    known |= await read_missing(store, [stream for stream in streams if not known.get(stream, NOTHING).is_told], now)
+    unknown = [stream for stream in streams if not known.get(stream, NOTHING).is_told]
+    known |= await read_missing(registry.worker, unknown, now)
     silences = await store.silences(streams)
     return [
         shown(Summary(stream=stream, readable=False) if stream in damaged else known[stream], silences, now)
@@ -39,12 +41,12 @@ async def overviews(registry: Registry, store: Store, streams: Sequence[str]) ->
 NOTHING: Final = Summary(stream="")
 
 
-async def read_missing(store: Store, streams: Sequence[str], now: float) -> dict[str, Summary]:
+async def read_missing(worker: Worker, streams: Sequence[str], now: float) -> dict[str, Summary]:
     """Describe streams that have no summary: a few by what is stored of them, and the others by name alone."""
     found = {stream: Summary(stream=stream) for stream in streams[MOST_READ:]}
-    rows = await described(store, streams[:MOST_READ], now)
+    rows = await described(worker, streams[:MOST_READ], now)
     with suppress(StoreError):  # it is made again
-        await store.put_summaries(rows)
+        await worker.store.put_summaries(rows)
     return found | {row.stream: read_summary(row.stream, row.body) for row in rows}
 
 

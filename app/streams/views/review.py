@@ -9,7 +9,7 @@ import numpy.typing as npt
 from app.streams.log.incidents import Incident, read_incident
 from app.streams.views.columns import Columns
 from app.streams.views.downsampling import Downsampler
-from app.streams.views.history import Log
+from app.streams.views.history import LogView
 
 WINDOW = 5_000
 BORDER = 0.5
@@ -29,13 +29,13 @@ class Queue:
     border: float | None
 
 
-async def review(log: Log, oldest_to_label: int, limit: int) -> Queue:
+async def review(view: LogView, oldest_to_label: int, limit: int) -> Queue:
     """Give the newest `limit` incidents without a label, and as many close calls among the newest WINDOW samples."""
-    known = [read_incident(row) for row in await log.store.incidents(log.stream)]
+    known = [read_incident(row) for row in await view.log.store.incidents(view.log.stream)]
     waiting = [incident for incident in known if incident.seq >= oldest_to_label and not incident.is_labelled]
-    first = max(log.oldest_seq, oldest_to_label, log.head.seq - WINDOW + 1)
-    everything = Downsampler(first, log.head.seq, WINDOW)
-    await log.rows(first, log.head.seq, everything)
+    first = max(view.oldest_seq, oldest_to_label, view.head.seq - WINDOW + 1)
+    everything = Downsampler(first, view.head.seq, WINDOW)
+    await view.rows(first, view.head.seq, everything)
     rows, border = close_calls(everything.rows(), {incident.seq for incident in known}, limit)
     return Queue(sorted(waiting[-limit:], key=urgency), len(waiting), rows, border)
 

@@ -41,8 +41,8 @@ async def inspect(session: Session, seq: int) -> Inspection:
 
 async def logged(session: Session, seq: int) -> tuple[Columns, Explained | None]:
     """Give a sample from the log with its present label, and the explanation given when it was observed."""
-    for entry in await session.store.entries_holding(session.stream, [seq]):
+    for entry in await session.log.entries_holding([seq]):
         rows = batch_columns([entry])
-        labels = await labels_of(session.store, session.stream, [seq])
+        labels = await labels_of(session.log, [seq])
         return rows[rows.seq == seq].labelled(labels), read_batch(entry.body).explained.get(seq)
     raise UnknownSample(seq)

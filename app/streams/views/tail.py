@@ -9,7 +9,6 @@ from typing import Any
 from app.storage import START, Entry, Position, Store, StoreUnavailable
 from app.streams.errors import UnknownStream
 from app.streams.log.events import BatchEvent, ConfigEvent, Label, UnreadableEvent, read_event, read_records
-from app.streams.log.pages import pages
 from app.streams.open.registry import Registry
 from app.streams.open.subscriptions import Subscription
 from app.streams.state.state import StreamState
@@ -104,6 +103,7 @@ class Tail:
 
     def __init__(self, registry: Registry, store: Store, stream: str) -> None:
         self._registry, self._store, self._stream = registry, store, stream
+        self._log = registry.worker.log(stream)
         self._position = START
         self._known: ModelSeen | None = None
         self._checked_at = self._reported_at = self._read_at = now()
@@ -147,7 +147,7 @@ class Tail:
         if subscription.is_new_log or self._known is None:
             subscription.is_new_log = False
             yield await self._restart()
-        async for entries in pages(self._store, self._stream, self._position):
+        async for entries in self._log.pages(self._position):
             if leaves_gap(self._position, entries[0]):
                 yield await self._restart()
                 break

@@ -7,7 +7,7 @@ import pytest
 
 from app.storage import START, Snapshot, StoreUnavailable
 from app.storage.memory import MemoryStore
-from app.streams.log import pages
+from app.streams.log import log
 from app.streams.log.events import read_event, read_records
 from app.streams.log.incidents import Incident, Index, read_incident
 from app.streams.maintenance.copies import copy, digest
@@ -211,7 +211,7 @@ async def test_of_an_earlier_version_only_the_end_of_the_log_is_read(service, mo
     store, clock = service.store, service.clock
     forget_index(store.stored["s"])
     await service.crash()
-    monkeypatch.setattr(pages, "NEWEST_SAMPLES", 20)
+    monkeypatch.setattr(log, "NEWEST_SAMPLES", 20)
     async with Service(store, clock) as again:
         await again.observe(ordinary(1, seed=9))
         assert set(await rows(again)) == {newest}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.streams.log.log import Log
 from app.streams.log.recent import Recent, recent_of
 from app.streams.state.state import StreamState
 from tests.app.harness import NOW, DisturbedStore, Service, raising
@@ -74,7 +75,7 @@ async def test_an_incident_is_to_review_until_one_of_its_samples_has_a_label(bro
 async def test_the_log_tells_it_and_a_crash_changes_nothing(broke):
     await broke.feedback({"seq": broke.first, "anomaly": True})
     live = recent(broke)
-    assert await recent_of(broke.store, "s", broke.first + 12) == live
+    assert await recent_of(Log(broke.store, "s"), broke.first + 12) == live
     await broke.crash()
     async with Service(broke.store, broke.clock) as again:
         await again.accepted("GET", "/streams/s")
