@@ -59,6 +59,7 @@ MARKERS = {
     "contract/test_redis_transport.py": ["servers"],
     "contract/test_store_redis.py": ["servers"],
     "deploy/test_compose.py": ["servers"],
+    "deploy/test_kubernetes_pods.py": ["servers"],
     "deploy/test_prometheus_queries.py": ["servers"],
     "deploy/test_topology.py": ["servers"],
     "integration": ["servers"],
