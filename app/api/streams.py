@@ -138,7 +138,7 @@ async def get_export(request: Request) -> Response:
 
 
 async def put_import(request: Request) -> Response:
-    """Put an exported state in the place of a stream, or make it a stream."""
+    """Put an exported state in the place of a stream, or make it, or an image, a new stream."""
     service, stream = service_of(request), checked_stream_id(request.path_params["stream"])
     allowance = permitted_allowance(request, Scope.ADMIN, stream)
     read_query(request)
@@ -274,8 +274,9 @@ ROUTES = [
             scope=Scope.ADMIN,
             path=PATH,
             body=FILE,
+            description="An image, as itan backfill writes, can only become a new stream.",
             answers={200: Answer(DESCRIPTION)},
-            problems=("invalid_snapshot", "quota_exceeded"),
+            problems=("invalid_snapshot", "quota_exceeded", "stream_exists"),
         ),
     ),
 ]

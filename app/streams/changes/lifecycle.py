@@ -6,10 +6,12 @@ from typing import Any
 from app.storage import START, StoreCorrupt
 from app.streams.allowance import UNLIMITED, Allowance
 from app.streams.batches.timestamps import EARLIEST
+from app.streams.changes.image import install
 from app.streams.changes.warm_start import first_detector
 from app.streams.errors import StreamExists, UnknownStream
 from app.streams.open.replacement import overwrite, replace
 from app.streams.open.session import Session
+from app.streams.state.image import Image
 from app.streams.state.state import StreamState, after, new_state, rebased
 from core import Detector, DetectorConfig, InvalidSnapshot, try_out
 
@@ -67,8 +69,16 @@ async def reset(session: Session) -> None:
 
 
 async def restore(session: Session, body: bytes, allowance: Allowance = UNLIMITED) -> None:
-    """Replace the stream, damaged or not, by an exported state, or create it from one; seq never goes back."""
-    imported = validated_import(body, session.clock.now() + session.settings.timestamp_allowance_seconds)
+    """Replace the stream, damaged or not, by an exported state, or create it from one; seq never goes back.
+
+    An image, which has a log too, can only become a new stream. Raises StreamExists.
+    """
+    latest = session.clock.now() + session.settings.timestamp_allowance_seconds
+    if Image.is_written_in(body):
+        image = Image.from_bytes(body)
+        await install(session, image, validated_import(image.state, latest), latest, allowance)
+        return
+    imported = validated_import(body, latest)
     try:
         present = await session.state()
     except UnknownStream:

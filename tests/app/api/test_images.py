@@ -1,0 +1,135 @@
+"""Import of an image: a new stream, once, with its log; whatever is wrong with it is refused and leaves nothing."""
+
+from collections.abc import Callable
+from functools import cache
+
+import msgspec
+import pytest
+
+from app.storage import IncidentRow, Position, StoreUnavailable
+from app.storage.memory import MemoryStore
+from app.streams.log.events import read_event, read_records
+from app.streams.state.image import Image
+from core import Records
+from tests.app.harness import DisturbedStore, Service, raising
+from tests.bulk.samples import BYTES, N, backfilled, job_of, log_of, rows_of
+
+PATH = "/streams/s/import"
+
+
+@cache
+def image(n: int = 400, keep: int = 100_000) -> bytes:
+    return backfilled(job_of(keep_samples=keep), rows_of(n=n))[2]["image"]
+
+
+async def test_an_image_is_imported_once():
+    async with Service() as service:
+        await service.accepted("PUT", PATH, content=image(), headers=BYTES)
+        await service.observe([[0.0, 0.0, 0.0]], timestamps=[1_800_000_000.0])
+        after = await service.export()
+        await service.accepted("PUT", PATH, content=image(), headers=BYTES)
+        assert await service.export() == after
+
+
+async def test_a_stream_of_another_origin_stays():
+    async with Service() as service:
+        await service.observe([[0.0, 0.0, 0.0]])
+        before = await service.export()
+        await service.refused("PUT", PATH, 409, "stream_exists", content=image(), headers=BYTES)
+        assert await service.export() == before
+
+
+async def test_an_import_that_was_cut_short_can_be_repeated():
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        store.before["put_incidents"] = raising(StoreUnavailable("test"))
+        await service.refused("PUT", PATH, 503, "store_unavailable", content=image(), headers=BYTES)
+        service.clock.advance(60.0)
+        await service.refused("GET", "/streams/s/export", 500, "store_corrupt")
+        del store.before["put_incidents"]
+        await service.accepted("PUT", PATH, content=image(), headers=BYTES)
+        answer = await service.feedback({"id": "row-7", "anomaly": True})
+        assert answer["outcome"] == ["applied"]
+        checked = await service.accepted("GET", "/streams/s/check")
+        assert checked["ok"], checked
+
+
+async def test_samples_beyond_the_log_have_expired():
+    async with Service() as service:
+        await service.accepted("PUT", PATH, content=image(keep=100), headers=BYTES)
+        answer = await service.feedback({"seq": 200, "anomaly": True}, {"id": "row-399", "anomaly": True})
+        assert answer["outcome"] == ["expired", "applied"]
+        assert 250 < answer["oldest_seq"] <= 301
+
+
+async def test_a_key_s_bound_on_streams_holds(tmp_path):
+    async with Service(max_streams=1) as service:
+        await service.observe([[0.0]], "other")
+        await service.refused("PUT", PATH, 429, "quota_exceeded", content=image(), headers=BYTES)
+        assert not await service.store.load("s")
+
+
+def relogged(change: Callable[[list[list]], object]) -> Callable[[Image], None]:
+    """Change the log, given as rows: seq, sub, first seq, ids, body."""
+
+    def do(image: Image) -> None:
+        rows = [list(row) for chunk in image.chunks for row in msgspec.msgpack.decode(chunk)]
+        change(rows)
+        image.chunks = [msgspec.msgpack.encode(rows)]
+
+    return do
+
+
+def of_another_width(rows: list[list]) -> None:
+    event = read_event(rows[0][4])
+    records = read_records(event.records)
+    rows[0][4] = msgspec.msgpack.encode(
+        msgspec.structs.replace(event, records=Records.of(1, records.x[:, :2], records.time).to_bytes())
+    )
+
+
+def from_the_future(rows: list[list]) -> None:
+    rows[0][4] = msgspec.msgpack.encode(msgspec.structs.replace(read_event(rows[0][4]), at=1e12))
+
+
+FAULTS: dict[str, Callable[[Image], object]] = {
+    "a gap": relogged(lambda rows: rows.pop(3)),
+    "no end": relogged(lambda rows: rows.pop()),
+    "no event": relogged(lambda rows: rows[2].__setitem__(4, b"")),
+    "labels first": relogged(lambda rows: rows.insert(0, next(row for row in rows if row[2] is None))),
+    "ids of others": relogged(lambda rows: rows[0].__setitem__(3, ["x"])),
+    "an id that no sample has": relogged(lambda rows: rows[0][3].__setitem__(0, "a\nb")),
+    "another width": relogged(of_another_width),
+    "another time": relogged(from_the_future),
+    "no log": lambda image: image.chunks.clear(),
+    "no chunk": lambda image: image.chunks.append(b"?"),
+    "a label of nobody": lambda image: image.labels.update({1: next(iter(image.labels.values()))}),
+    "no record": lambda image: image.labels.update(dict.fromkeys(image.labels, b"")),
+    "an incident of nobody": lambda image: image.incidents.append(IncidentRow(7, 1, b"")),
+    "an incident of tomorrow": lambda image: image.incidents.append(image.incidents[0]._replace(seq=N + 1)),
+    "no state": lambda image: setattr(image, "state", b""),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_tampered_image_is_refused_and_leaves_nothing(fault):
+    tampered = Image.from_bytes(image())
+    FAULTS[fault](tampered)
+    async with Service() as service:
+        problem = await service.refused(
+            "PUT", PATH, 422, "invalid_snapshot", content=tampered.to_bytes(), headers=BYTES
+        )
+        assert problem["detail"]
+        await service.refused("GET", "/streams/s", 404, "unknown_stream")
+
+
+@pytest.mark.parametrize("cut", [11, 100, -1])
+async def test_a_damaged_image_is_refused(cut):
+    async with Service() as service:
+        await service.refused("PUT", PATH, 422, "invalid_snapshot", content=image()[:cut], headers=BYTES)
+
+
+def test_an_image_comes_back():
+    again = Image.from_bytes(image())
+    assert again.to_bytes() == image()
+    assert log_of(image())[-1].position == Position(400, log_of(image())[-1].position.sub)
