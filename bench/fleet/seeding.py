@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 from app.storage import LeaseHeld, Position, Snapshot, Store, open_store
-from app.streams.open.state import new_state
+from app.streams.state.state import new_state
 from bench.speed import clusters
 from core import Detector, DetectorConfig
 
