@@ -2,7 +2,10 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard, QueryVariable
 from grafana_foundation_sdk.models.dashboard import VariableOption, VariableRefresh, VariableSort
+from objectives import add_objectives
 from panels import SOURCE, add, board, chart, number
+from proxy import add_proxy
+from redis_server import add_redis
 
 HERE = 'instance=~"$instance"'
 OBSERVE = f'itan_request_seconds_bucket{{{HERE}, route="/observe"}}[$__rate_interval]'
@@ -34,12 +37,15 @@ def build() -> Dashboard:
         .current(VariableOption(True, "All", "$__all"))
     )
     add_overview(dashboard)
+    add_objectives(dashboard)
     add_requests(dashboard)
     add_connections(dashboard)
     add_store(dashboard)
     add_streams(dashboard)
     add_notices(dashboard)
     add_process(dashboard)
+    add_proxy(dashboard)
+    add_redis(dashboard)
     return dashboard
 
 
@@ -47,7 +53,7 @@ def add_overview(dashboard: Dashboard) -> None:
     """Add what to look at first."""
     failing = f'sum(rate(itan_requests_total{{{HERE}, status_class="5xx"}}[$__rate_interval]))'
     answered = f"sum(rate(itan_requests_total{{{HERE}}}[$__rate_interval]))"
-    firing = 'count(ALERTS{alertstate="firing", alertname=~"Itan.*"}) or vector(0)'
+    firing = 'count(ALERTS{alertstate="firing", alertname=~"Itan.*", severity!="none"}) or vector(0)'
     kept_from = f'sum(rate(itan_store_errors_total{{{HERE}, reason=~"unavailable|corrupt"}}[$__rate_interval]))'
     filled = f"max(itan_open_stream_bytes{{{HERE}}} / itan_memory_budget_bytes)"
     add(
@@ -177,6 +183,7 @@ def add_connections(dashboard: Dashboard) -> None:
             "short",
             (f"itan_connections{{{HERE}}}", "{{instance}}"),
             (f"min(itan_max_connections{{{HERE}}})", "limit"),
+            width=6,
         ),
         chart(
             "Connections closed",
@@ -185,6 +192,7 @@ def add_connections(dashboard: Dashboard) -> None:
             "ops",
             (rate("itan_connections_closed_total", "reason"), "{{reason}}"),
             stacked=True,
+            width=6,
         ),
         chart(
             "Bodies of requests",
@@ -192,6 +200,14 @@ def add_connections(dashboard: Dashboard) -> None:
             "bytes",
             (f"itan_body_bytes{{{HERE}}}", "{{instance}}"),
             (f"max(itan_body_budget_bytes{{{HERE}}})", "budget"),
+            width=6,
+        ),
+        chart(
+            "Event streams",
+            "Event streams that each worker sends, to open pages for example. It refuses more than ITAN_MAX_WATCHERS.",
+            "short",
+            (f"itan_watchers{{{HERE}}}", "{{instance}}"),
+            width=6,
         ),
     )
 

@@ -15,6 +15,7 @@ from tests.processes import find_free_port, find_program, running
 FOLDER = Path(__file__).parents[2] / "deploy" / "prometheus"
 CONFIG = FOLDER / "prometheus.yml"
 RULES = sorted((FOLDER / "rules").glob("*.yml"))
+DOCS = FOLDER.parents[1] / "docs"
 SOON = "500ms"
 
 
@@ -25,20 +26,25 @@ def rules() -> list[dict[str, Any]]:
 
 
 class Prometheus:
-    """A running server that scrapes workers."""
+    """A running server that scrapes the targets of each job, and may tell an Alertmanager."""
 
-    def __init__(self, workers: list[str], folder: Path) -> None:
+    def __init__(self, targets: dict[str, list[str]], folder: Path, *, alertmanager: str = "") -> None:
         self._program = find_program("prometheus")
+        self.alertmanager = alertmanager
         self._address = f"127.0.0.1:{find_free_port()}"
         self.url = f"http://{self._address}"
         self._folder = folder
-        YAML(typ="safe").dump(self._config(workers), folder / "prometheus.yml")
+        YAML(typ="safe").dump(self._config(targets, alertmanager), folder / "prometheus.yml")
 
-    def _config(self, workers: list[str]) -> dict[str, Any]:
+    def _config(self, targets: dict[str, list[str]], alertmanager: str) -> dict[str, Any]:
         config: dict[str, Any] = YAML(typ="safe").load(CONFIG)
         config["global"] |= {"scrape_interval": SOON, "scrape_timeout": SOON, "evaluation_interval": SOON}
         config["rule_files"] = [str(CONFIG.parent / pattern) for pattern in config["rule_files"]]
-        targets = {"itan": workers, "prometheus": [self._address]}
+        config["global"]["external_labels"]["docs"] = f"{self.url}/consoles"
+        config["alerting"]["alertmanagers"] = [
+            {"static_configs": [{"targets": [alertmanager] if alertmanager else []}]}
+        ]
+        targets = targets | {"prometheus": [self._address]}
         config["scrape_configs"] = [
             {"job_name": job["job_name"], "static_configs": [{"targets": targets[job["job_name"]]}]}
             for job in config["scrape_configs"]
@@ -48,6 +54,8 @@ class Prometheus:
 
     def __enter__(self) -> Self:
         flags = [f"--storage.tsdb.path={self._folder / 'data'}", f"--web.listen-address={self._address}"]
+        # an alert that is sent before Alertmanager is found is lost until it is sent again
+        flags += [f"--web.console.templates={DOCS}", "--rules.alert.resend-delay=1s"]
         command = [self._program, f"--config.file={self._folder / 'prometheus.yml'}", "--log.level=warn", *flags]
         self._running = running(command, self._folder / "prometheus.txt", self._is_ready)
         self._running.__enter__()

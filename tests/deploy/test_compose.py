@@ -36,12 +36,12 @@ def test_there_is_time_to_stop_before_the_kill() -> None:
 
 def test_images_are_pinned() -> None:
     images = [service["image"] for name, service in SERVICES.items() if name not in WORKERS]
-    assert all(re.fullmatch(r"[a-z/]+:v?\d+\.\d+\.\d+(-\w+)?", image) for image in images), images
+    assert all(re.fullmatch(r"[a-z0-9_/]+:v?\d+\.\d+\.\d+(-\w+)?", image) for image in images), images
 
 
 def test_what_is_mounted_exists() -> None:
     mounted = {place: folder for service in SERVICES.values() for place, folder in mounts(service).items()}
-    assert len(mounted) == 5
+    assert len(mounted) == 6
     assert all(folder.is_dir() and any(folder.iterdir()) for folder in mounted.values())
     home = environment(SERVICES["grafana"])["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
     assert (mounted[str(Path(home).parent)] / Path(home).name).is_file()
@@ -50,7 +50,8 @@ def test_what_is_mounted_exists() -> None:
 def test_by_default_one_worker_runs_and_three_behind_the_proxy_where_asked_for() -> None:
     scaled = {name for name, service in SERVICES.items() if service.get("profiles") == ["scale"]}
     assert scaled == {"itan-2", "itan-3", "haproxy"}
-    assert set(SERVICES) - scaled == {"itan", "redis", "prometheus", "alertmanager", "grafana"}
+    watching = {"redis-exporter", "prometheus", "alertmanager", "grafana"}
+    assert set(SERVICES) - scaled == {"itan", "redis"} | watching
 
 
 def test_workers_differ_by_name_and_address_alone() -> None:
@@ -66,7 +67,8 @@ def test_workers_are_confined_and_the_store_is_theirs_alone() -> None:
     for worker in WORKERS:
         assert SERVICES[worker]["read_only"] is True
         assert SERVICES[worker]["cap_drop"] == ["ALL"]
-    assert {name for name, service in SERVICES.items() if "state" in service.get("networks", [])} == {"redis", *WORKERS}
+    near_the_store = {name for name, service in SERVICES.items() if "state" in service.get("networks", [])}
+    assert near_the_store == {"redis", "redis-exporter", *WORKERS}
     assert SERVICES["redis"]["networks"] == ["state"]
 
 

@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a real service under load, and answers every panel and every rule."""
+"""A real Prometheus scrapes real workers under load, HAProxy and Redis, and answers every panel and every rule."""
 
 import re
 import threading
@@ -14,7 +14,9 @@ import pytest
 from tests.app.harness import blobs
 from tests.deploy.dashboards import asked, choices
 from tests.deploy.prometheus import Prometheus, rules
+from tests.deploy.surroundings import Surroundings
 from tests.integration.process import ServiceProcess
+from tests.processes import wait_until
 
 STREAMS = ("alpha", "beta", "gamma")
 BATCH = 60
@@ -25,13 +27,18 @@ COMPARISON = re.compile(r" (?:==|!=|<=|>=|<|>) ")
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """Give a Prometheus that has a service under load as its worker."""
+    """Give a Prometheus that watches a service under load, HAProxy before it, a Redis with a replica, Alertmanager."""
     folder = tmp_path_factory.mktemp("watched")
     settings = {"metrics_streams": "alpha", "metrics_top_streams": 1, "snapshot_every_seconds": 1}
     with ExitStack() as stack:
         service = stack.enter_context(ServiceProcess(f"sqlite:///{folder}/itan.db", folder, **settings))
-        server = stack.enter_context(Prometheus([service.url.removeprefix("http://")], folder))
-        stack.enter_context(load(service.url))
+        start = Surroundings(folder, stack)
+        url, haproxy = start.haproxy(service.url.removeprefix("http://"))
+        alertmanager = start.alertmanager()
+        targets = {"itan": [service.url.removeprefix("http://")], "haproxy": [haproxy], "redis": [start.redis()]}
+        targets |= {"alertmanager": [alertmanager]}
+        server = stack.enter_context(Prometheus(targets, folder, alertmanager=alertmanager))
+        stack.enter_context(load(url))
         yield server
 
 
@@ -116,7 +123,7 @@ def operands(expr: str) -> str:
     'a + 5 * b and on (x) c + 1 and (d + 0 and d)'
     """
     expr = COMPARISON.sub(" + ", expr)
-    expr = re.sub(r"absent\(([^()]*)\)", r"\1", expr)
+    expr = re.sub(r"absent\(([^()]*)\)", r"sum by (job) (\1)", expr)
     return re.sub(r" offset \w+", "", expr.replace(" unless ", " and ")).replace(" or ", " and ")
 
 
@@ -133,4 +140,16 @@ def test_prometheus_evaluates_every_rule_and_none_goes_off(prometheus: Prometheu
     found = evaluated()
     assert len(found) == expected
     assert [rule["lastError"] for rule in found if rule.get("lastError")] == []
-    assert [alert["labels"] for alert in prometheus.ask("alerts")["alerts"] if alert["state"] == "firing"] == []
+    firing = [alert["labels"] for alert in prometheus.ask("alerts")["alerts"] if alert["state"] == "firing"]
+    assert firing == [{"alertname": "ItanWatchdog", "severity": "none"}]
+
+
+def test_the_watchdog_arrives_with_a_link_that_leads_to_the_runbook(prometheus: Prometheus) -> None:
+    url = f"http://{prometheus.alertmanager}/api/v2/alerts"
+    wait_until(lambda: bool(httpx2.get(url).json()))
+    (watchdog,) = httpx2.get(url).json()
+    assert watchdog["labels"] == {"alertname": "ItanWatchdog", "severity": "none"}
+    assert [receiver["name"] for receiver in watchdog["receivers"]] == ["watchdog"]
+    page, _, anchor = watchdog["annotations"]["runbook_url"].partition("#")
+    assert "## ItanWatchdog\n" in httpx2.get(page).raise_for_status().text
+    assert anchor == "itanwatchdog"

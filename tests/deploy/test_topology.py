@@ -106,10 +106,15 @@ def test_a_replay_through_it_fares_as_one_beside_it(running: Topology, table: Pa
     assert {name: through[name] for name in same} == {name: beside[name] for name in same}
 
 
-def test_prometheus_sees_every_worker_and_the_proxy(running: Topology) -> None:
-    targets = [*(f"{name}:8000" for name in WORKERS), "haproxy:8405"]
+def test_prometheus_sees_every_worker_and_what_stands_around_them(running: Topology) -> None:
+    targets = [*(f"{name}:8000" for name in WORKERS), "haproxy:8405", "redis-exporter:9121", "alertmanager:9093"]
     expected = {f"127.0.0.1:{running.ports[place]}" for place in targets}
     wait_until(lambda: expected <= up(running.prometheus_url), 60)
+
+
+def test_alertmanager_gets_the_alerts_of_prometheus(running: Topology) -> None:
+    url = f"http://127.0.0.1:{running.ports['alertmanager:9093']}/api/v2/alerts"
+    wait_until(lambda: "ItanWatchdog" in {alert["labels"]["alertname"] for alert in httpx2.get(url).json()}, 120)
 
 
 def up(url: str) -> set[str]:

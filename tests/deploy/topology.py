@@ -13,14 +13,16 @@ from ruamel.yaml import YAML
 
 from tests.deploy import dockerfile
 from tests.deploy.compose import ROOT, environment, mounts, read_services
+from tests.deploy.surroundings import ALERTMANAGER, REDIS_EXPORTER
 from tests.processes import find_free_port, find_program, is_listening, running
 
 WORKERS = ("itan", "itan-2", "itan-3")
 PLACES = {"redis": 6379, "itan": 8000, "itan-2": 8000, "itan-3": 8000, "haproxy": 8405, "*": 8080, "localhost": 9090}
+PLACES |= {"redis-exporter": 9121, "alertmanager": 9093}
 
 
 class Topology:
-    """Redis, three workers, HAProxy and Prometheus; each place of the files is a free port of loopback."""
+    """Redis, three workers, HAProxy and what watches them; each place of the files is a free port of loopback."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -37,6 +39,8 @@ class Topology:
             for name in WORKERS:
                 self._start_worker(name)
             self._start_haproxy()
+            self._start_redis_exporter()
+            self._start_alertmanager()
             self._start_prometheus()
             self._stack = self._stack.pop_all()
         return self
@@ -83,10 +87,25 @@ class Topology:
         variables = {name: self._moved(value) for name, value in environment(service).items()}
         self._run("haproxy", command, "*:8080", **variables)
 
+    def _start_redis_exporter(self) -> None:
+        flags = [self._moved(word) for word in self._services["redis-exporter"]["command"]]
+        command = [find_program(REDIS_EXPORTER), *flags, f"--web.listen-address={self._here('redis-exporter:9121')}"]
+        self._run("redis-exporter", command, "redis-exporter:9121")
+
+    def _start_alertmanager(self) -> None:
+        flags = self._flags("alertmanager", "/alertmanager")
+        command = [find_program(ALERTMANAGER), *flags, f"--web.listen-address={self._here('alertmanager:9093')}"]
+        self._run("alertmanager", command, "alertmanager:9093")
+
+    def _flags(self, name: str, data: str) -> list[str]:
+        """Give the flags of a command, with files where they lie and its data in the folder of this run."""
+        service = self._services[name]
+        words = [mounted(word, service) for word in service["command"]]
+        return [word.replace(f"={data}", f"={self._folder}{data}") for word in words]
+
     def _start_prometheus(self) -> None:
-        service = self._services["prometheus"]
-        flags = [mounted(word, service).replace("=/prometheus", f"={self._folder}/data") for word in service["command"]]
-        config, flags = flags[0].partition("=")[2], flags[1:]
+        config, *flags = self._flags("prometheus", "/prometheus")
+        config = config.partition("=")[2]
         own = self._folder / "prometheus.yml"
         YAML(typ="safe").dump(self._moved_config(Path(config)), own)
         address = f"--web.listen-address={self._here('localhost:9090')}"
@@ -97,7 +116,7 @@ class Topology:
         """Give Prometheus' configuration with rules where they lie and a known address for each name."""
         config: dict[str, Any] = YAML(typ="safe").load(path)
         config["rule_files"] = [str(path.parent / pattern) for pattern in config["rule_files"]]
-        for job in config["scrape_configs"]:
+        for job in (*config["scrape_configs"], *config["alerting"]["alertmanagers"]):
             looked_up = job.pop("dns_sd_configs", [])
             named = [f"{name}:{lookup['port']}" for lookup in looked_up for name in lookup["names"]]
             job.setdefault("static_configs", []).extend([{"targets": [place]} for place in named])

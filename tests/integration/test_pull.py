@@ -64,7 +64,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     (folder / "past.txt").write_text("\n".join([*lines, *limits, "# EOF\n"]))
     command = [promtool, "tsdb", "create-blocks-from", "openmetrics", str(folder / "past.txt"), str(folder / "data")]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
-    with Prometheus([], folder) as server:
+    with Prometheus({}, folder) as server:
         yield server
 
 
