@@ -1,7 +1,8 @@
 """Records: what a label that comes hours later needs to know of its sample.
 
-records  n samples as columns
-layout   the fields of a record, and its bytes
+records   n samples as columns
+encoding  records as bytes
+layout    the fields of a record
 """
 
 from core.records.records import Records

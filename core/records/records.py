@@ -12,7 +12,8 @@ from core.arrays import BoolArray, FloatArray, IntArray
 from core.decision.rule import Decisions
 from core.density.round import Batch
 from core.mixture.learned import LearnedSample
-from core.records.layout import HELD_OUT, LEARNED, blank_row, check_rows, copy_rows, pack, read_rows, row_type, unpack
+from core.records.encoding import Shape, pack, read_rows, shape_of, unpack
+from core.records.layout import HELD_OUT, LEARNED, blank_row, check_rows, copy_rows, is_altered, row_type
 
 _HELD_OUT: Final = HELD_OUT.to_bytes()
 
@@ -124,6 +125,11 @@ class Records:
         column: FloatArray = self.rows["time"]
         return column
 
+    @property
+    def altered(self) -> BoolArray:
+        """Whether each says as what it was learned, (n,), since that is not the scaled sample itself."""
+        return is_altered(self.rows)
+
     @staticmethod
     def concatenate(parts: "list[Records]", n_nodes: int = 0, altered: int = 0) -> "Records":
         """Join Records of one stream, of which there is at least one, with room for the sides of n_nodes nodes.
@@ -182,6 +188,13 @@ class Records:
             rows[name] = wide if wide.ndim == 1 else wide[:, : rows[name].shape[1]]
         return Records(rows)
 
+    def by_width(self) -> "tuple[Records, ...]":
+        """Part the altered ones from the others, which then are narrower; give them as they are if none is altered."""
+        if not self.rows["learned"].shape[1]:
+            return (self,)
+        altered = self.altered
+        return self[altered], self[~altered].compact()
+
     def to_bytes(self) -> bytes:
         """Write versioned, checksummed bytes; from_bytes reads them."""
         return pack(self.rows)
@@ -198,6 +211,11 @@ class Records:
         for kind, together in groupby(map(unpack, blobs), itemgetter(0)):
             parts.append(cls(read_rows(kind, b"".join(rows for _, rows in together))))
         return parts[0] if len(parts) == 1 else cls.concatenate(parts)
+
+    @staticmethod
+    def shape_of(blob: bytes) -> Shape | None:
+        """Give the shape of the Records whose to_bytes wrote this; None if a version before did, or something else."""
+        return shape_of(blob)
 
     def check(self) -> None:
         """Raise InvalidSnapshot for values that no detector writes."""

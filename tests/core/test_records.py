@@ -1,5 +1,6 @@
 """Records: indexing, joining some of different widths, and the way through bytes."""
 
+import struct
 from hashlib import blake2b
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 
 from core import InvalidSnapshot
 from core.records import Records
-from core.records.layout import LEARNED, MAGIC, NOT_LEARNED, row_type
+from core.records.encoding import MAGIC
+from core.records.layout import LEARNED, NOT_LEARNED, row_type
 from tests.core.samples import clusters, detector
 
 
@@ -126,10 +128,84 @@ def with_layout(records: Records, place: int, width: int) -> bytes:
 @pytest.mark.parametrize("width", [0, 7, 999, 2**16 - 1])
 def test_a_layout_that_does_not_fit_is_refused(place, width):
     """Version, and the widths of x, left and learned."""
-    records = observed(40, **PAPER)[:3]
+    records = observed(40, **PAPER)
+    records = records[records.altered][:3]
+    assert len(records) == 3
     assert records.rows.dtype["left"].shape[0] not in (0, 7)
     with pytest.raises(InvalidSnapshot):
         Records.from_bytes(with_layout(records, place, width))
+
+
+def sealed(version: int, widths: tuple[int, int, int], rows: bytes) -> bytes:
+    body = MAGIC + struct.pack("<HHHH", version, *widths) + rows
+    return body + blake2b(body, digest_size=8).digest()
+
+
+def test_only_altered_rows_are_written_with_how_they_were_learned():
+    records = observed(**PAPER)
+    m, n_altered = 2, int(records.altered.sum())
+    assert 0 < n_altered < len(records) / 2
+    plain = records[~records.altered].compact()
+    assert plain.rows.dtype["learned"].shape[0] == 0
+    side_bytes = records.rows.dtype["left"].shape[0] - plain.rows.dtype["left"].shape[0]
+    row = plain.rows.itemsize + side_bytes
+    assert len(records.to_bytes()) == 24 + 4 + row * len(records) + (4 + 16 * m) * n_altered
+
+
+def test_records_are_parted_by_width():
+    records = observed()
+    altered, others = records.by_width()
+    assert altered.altered.all()
+    assert others.rows.dtype["learned"].shape[0] == 0
+    joined = Records.concatenate([altered, others])
+    assert same(joined[np.argsort(joined.seq)], records)
+    assert others.by_width()[0] is others
+
+
+def test_rows_of_earlier_builds_that_wrote_all_of_them_wide_are_read():
+    records = observed(**PAPER)
+    widths = tuple(records.rows.dtype[name].shape[0] for name in ("x", "left", "learned"))
+    blob = sealed(3, widths, records.rows.tobytes())
+    assert len(blob) > 1.2 * len(records.to_bytes())
+    assert Records.from_bytes(blob).rows.tobytes() == records.rows.tobytes()
+    assert Records.shape_of(blob) is None
+    for some in (records, records[:0], records[:1], records[:2].compact()):
+        widths = tuple(some.rows.dtype[name].shape[0] for name in ("x", "left", "learned"))
+        assert Records.shape_of(some.to_bytes()) == (len(some), *widths)
+    assert Records.shape_of(blob[:-1]) is None
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        b"",
+        (2).to_bytes(4, "little"),
+        (2**32 - 1).to_bytes(4, "little") + bytes(200),
+        (0).to_bytes(4, "little") + bytes(4 + 16),  # the first of no rows is altered
+    ],
+)
+def test_altered_rows_that_are_not_there_are_refused(rows):
+    with pytest.raises(InvalidSnapshot):
+        Records.from_bytes(sealed(4, (1, 0, 1), rows))
+
+
+def test_altered_rows_out_of_order_are_refused():
+    records = observed(**PAPER)
+    altered = records[records.altered][:2]
+    blob, one = altered.to_bytes(), 4 + 16 * 2
+    body, first, second = blob[16 : -8 - 2 * one], blob[-8 - 2 * one : -8 - one], blob[-8 - one : -8]
+    widths = tuple(altered.rows.dtype[name].shape[0] for name in ("x", "left", "learned"))
+    assert sealed(4, widths, body + first + second) == blob
+    for tail in (second + first, first + first):
+        with pytest.raises(InvalidSnapshot, match="in order"):
+            Records.from_bytes(sealed(4, widths, body + tail))
+
+
+def test_rows_that_would_grow_to_gigabytes_are_refused():
+    n, widths = 1000, (1, 0, 2**16 - 1)
+    plain = Records.empty(n, 1, 0).rows.tobytes()
+    with pytest.raises(InvalidSnapshot, match="layout"):
+        Records.from_bytes(sealed(4, widths, n.to_bytes(4, "little") + plain))
 
 
 @pytest.mark.parametrize(

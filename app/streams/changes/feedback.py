@@ -155,8 +155,8 @@ async def current_records(records: Records) -> dict[int, bytes]:
     """Give the records as bytes, by seq."""
     kept: dict[int, bytes] = {}
     async for part in slices(len(records)):
-        chosen = records[part]
-        kept.update((int(chosen.seq[i]), chosen[i].to_bytes()) for i in range(len(chosen)))
+        for alike in records[part].by_width():
+            kept.update((int(alike.seq[i]), alike[i].to_bytes()) for i in range(len(alike)))
     return kept
 
 

@@ -74,6 +74,11 @@ class UnreadableEvent(ValueError):
     """Bytes in the log that this version of the service did not write."""
 
 
+def encode_event(event: Event) -> bytes:
+    """Write an event."""
+    return _ENCODER.encode(event)
+
+
 def batch_body(
     records: Records,
     timestamps: npt.NDArray[np.float64] | None,
@@ -83,17 +88,17 @@ def batch_body(
 ) -> bytes:
     """Write a batch."""
     stamps = b"" if timestamps is None else timestamps.astype("<f8").tobytes()
-    return _ENCODER.encode(BatchEvent(VERSION, at, records.to_bytes(), stamps, dict(explained), BUILD, dict(causes)))
+    return encode_event(BatchEvent(VERSION, at, records.to_bytes(), stamps, dict(explained), BUILD, dict(causes)))
 
 
 def label_body(records: Records, labels: Sequence[Label], at: float, accepted: Sequence[int] = ()) -> bytes:
     """Write a label event."""
-    return _ENCODER.encode(LabelEvent(VERSION, at, records.to_bytes(), list(labels), list(accepted)))
+    return encode_event(LabelEvent(VERSION, at, records.to_bytes(), list(labels), list(accepted)))
 
 
 def config_body(change: ConfigChange, at: float) -> bytes:
     """Write a change of the config."""
-    return _ENCODER.encode(ConfigEvent(VERSION, at, dict(change.before), dict(change.after)))
+    return encode_event(ConfigEvent(VERSION, at, dict(change.before), dict(change.after)))
 
 
 def read_event(body: bytes) -> Event:

@@ -10,7 +10,7 @@ from app.storage.memory import MemoryStore
 from app.streams.log.events import UnreadableEvent, read_event, read_records
 from app.streams.state.state import StreamState
 from core import InvalidSnapshot
-from core.records.layout import MAGIC as RECORDS_MAGIC
+from core.records.encoding import MAGIC as RECORDS_MAGIC
 from core.snapshot import DIGEST_BYTES, MAGIC, digest
 from tests.app.harness import Service
 from tests.golden.generate import BATCHES, CONFIGS, times

@@ -1,0 +1,14 @@
+"""Blocks: runs of consecutive entries of a log, compressed by columns; they give the entries back byte for byte.
+
+block      entries, in and out
+envelopes  what an entry says beside its rows
+rows       records as columns
+texts      ids as columns
+container  named columns as bytes
+columns    numbers as few bytes
+steps      a turn for others while a block is packed
+"""
+
+from app.streams.log.blocks.block import Block, pack, pack_in_turns, unpack
+
+__all__ = ["Block", "pack", "pack_in_turns", "unpack"]

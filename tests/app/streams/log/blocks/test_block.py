@@ -1,0 +1,164 @@
+"""Blocks give back the entries that were packed, and refuse bytes that are no block."""
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.storage import Entry, Position
+from app.streams.log.blocks import Block, container, pack, pack_in_turns, unpack
+from app.streams.log.blocks.container import Columns, writing
+from app.streams.log.blocks.steps import at_once
+from app.streams.log.events import UnreadableEvent, batch_body, read_batch
+from core import Detector, DetectorConfig, Records
+from tests.app.harness import turns_of_others
+from tests.app.streams.log.blocks.lives import EVENTS, entries_of
+from tests.effort import tries
+from tests.golden.golden import FOLDER, read, versions
+
+LIFE = entries_of(7, [*EVENTS, "labels"] * 6)
+
+
+@settings(max_examples=tries(40), deadline=None)
+@given(st.integers(0, 2**32), st.lists(st.sampled_from(EVENTS), min_size=1, max_size=40), st.data())
+def test_a_log_comes_back_whole_and_in_parts(seed, events, data):
+    entries = entries_of(seed, events)
+    block = Block(pack(entries))
+    assert block.entries(range(len(entries))) == entries
+    chosen = data.draw(st.lists(st.integers(0, len(entries) - 1), max_size=5))
+    assert block.entries(chosen) == [entries[i] for i in chosen]
+
+
+def test_entries_are_found_by_position_and_by_sample():
+    block = Block(pack(LIFE))
+    assert [block.position(i) for i in range(len(block))] == [entry.position for entry in LIFE]
+    for entry in LIFE:
+        for position in (entry.position, Position(entry.position.seq, entry.position.sub + 1)):
+            assert block.entries(block.after(position)) == [other for other in LIFE if other.position > position]
+    last = LIFE[-1].position.seq
+    for seqs in ([1], [2, 3, last], range(last + 5), [0, last + 1], []):
+        held = [entry for entry in LIFE if any(entry.holds(seq) for seq in seqs)]
+        assert block.entries(block.holding(seqs)) == held
+
+
+@pytest.mark.parametrize("version", versions())
+def test_entries_of_every_earlier_version_come_back(version):
+    for path in (FOLDER / version).iterdir():
+        entries = read(path).log()
+        assert unpack(pack(entries)) == entries
+
+
+def test_what_this_version_would_write_otherwise_comes_back_beside_the_rest():
+    """Bodies of other versions, of no version, with damaged records, of another width, with odd ids and positions."""
+    first = next(entry for entry in LIFE if entry.n_samples)
+    event = read_batch(first.body)
+    other = Detector(DetectorConfig(n_features=5)).observe(np.zeros((1, 5))).records
+    odd = [
+        replace(first, body=msgspec.msgpack.encode(msgspec.structs.replace(event, version=99))),
+        replace(first, body=msgspec.msgpack.encode(msgspec.structs.replace(event, records=event.records[:-1] + b"x"))),
+        replace(first, body=msgspec.msgpack.encode(msgspec.structs.replace(event, timestamps=bytes(16)))),
+        replace(first, body=first.body + b"\0"),
+        replace(first, body=b"", ids=()),
+        replace(first, body=batch_body(other, None, 9.0)),
+        Entry(Position(2**53 - 1, 2**53 - 1), LIFE[-1].body, None, ("", "7" * 25, "007", "a\0b\n٣", "x" * 300)),
+    ]
+    for entries in (odd, [*LIFE, *odd], [*odd, *LIFE]):
+        assert unpack(pack(entries)) == entries
+
+
+async def test_others_have_their_turn_while_a_block_is_packed():
+    async with turns_of_others() as turns:
+        assert await pack_in_turns(LIFE) == pack(LIFE)
+    assert turns() > 30
+
+
+@cache
+def mature() -> Records:
+    """Give records of eight noisy doubles."""
+    X = np.random.default_rng(0).normal(size=(1000, 8))
+    return Detector(DetectorConfig(n_features=8, max_nodes=1)).observe(X).records
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_a_sample_of_eight_doubles_takes_less_than_80_bytes(size):
+    records, random, at, entries = mature(), np.random.default_rng(1), 1.8e9, []
+    for start in range(0, len(records), size):
+        last = start + size
+        at += 60.0 + random.normal() / 100
+        ids = tuple(f"order-2026-11-29-{seq:08d}" for seq in range(start + 1, last + 1))
+        entries.append(Entry(Position(last, 0), batch_body(records[start:last].compact(), None, at), start + 1, ids))
+    body = pack(entries)
+    print(f"{len(body) / len(records):.1f} bytes a sample")
+    assert len(body) < 80 * len(records)
+    assert unpack(body) == entries
+
+
+def test_what_is_not_asked_for_is_not_decoded(monkeypatch):
+    decoded: list[int] = []
+    decode = container.decode
+    monkeypatch.setattr(container, "decode", lambda column: decoded.append(column.n) or decode(column))
+    body = pack(LIFE)
+    decoded.clear()
+    assert Block(body).holding([3])
+    assert len(decoded) == 3
+
+
+def test_every_flip_and_truncation_is_refused():
+    body = pack(LIFE[:2])
+    for i in range(len(body)):
+        with pytest.raises(UnreadableEvent):
+            unpack(body[:i])
+        with pytest.raises(UnreadableEvent):
+            unpack(body[:i] + bytes([body[i] ^ 0x20]) + body[i + 1 :])
+    with pytest.raises(UnreadableEvent):
+        unpack(LIFE[0].body)
+
+
+def sealed(directory: dict, data: bytes = b"", version: int = 1) -> bytes:
+    listed = msgspec.msgpack.encode(directory)
+    body = container._HEADER.pack(container.MAGIC, version, len(listed)) + listed + data
+    return body + container._digest(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        sealed({}),
+        sealed({}, version=2),
+        sealed({}, b"more"),
+        sealed({"entry.seq": (0, 2**40, 8, 8)}, bytes(8)),
+        sealed({"entry.seq": (0, 2**62, 2**62, 8)}, bytes(8)),
+        sealed({"entry.seq": (0, -1, 8, 8)}, bytes(8)),
+        sealed({"entry.seq": (9, 1, 8, 8)}, bytes(8)),
+        sealed({"entry.seq": (2, 1, 8, 8)}, bytes(8)),
+    ],
+)
+def test_a_directory_that_does_not_fit_is_refused(body):
+    with pytest.raises(UnreadableEvent):
+        unpack(body)
+
+
+@settings(max_examples=tries(100), deadline=None)
+@given(st.data())
+def test_a_block_with_one_column_mutated_is_refused_or_read(data):
+    """Whoever can write a right checksum gets an error in words, or other entries, and never more."""
+    columns = Columns(pack(LIFE[:12]))
+    arrays = {name: columns.read(name, np.uint8) for name in columns}
+    name = data.draw(st.sampled_from(sorted(arrays)))
+    match data.draw(st.sampled_from(["drop", "cut", "zero", "byte"])):
+        case "drop":
+            del arrays[name]
+        case "cut":
+            arrays[name] = arrays[name][:-1]
+        case "zero":
+            arrays[name] = np.zeros_like(arrays[name])
+        case "byte" if arrays[name].size:
+            arrays[name] = arrays[name].copy()
+            arrays[name].flat[data.draw(st.integers(0, arrays[name].size - 1))] = data.draw(st.integers(0, 255))
+    with suppress(UnreadableEvent):
+        unpack(at_once(writing(arrays)))
