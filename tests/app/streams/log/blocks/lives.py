@@ -44,7 +44,7 @@ class Life:
         """Log samples, some with values missing, or far off."""
         X = self.random.normal(size=(n, 3))
         X[:, 1] = self.random.poisson(3, n)
-        X[self.random.random((n, 3)) < 0.1] = np.nan
+        X[:, 1:][self.random.random((n, 2)) < 0.1] = np.nan
         X[self.random.random(n) < 0.1, 0] = 1e6
         times = self.at - np.arange(n, 0.0, -1.0) if timed else None
         out = self.detector.observe(X, times, held_out=np.full(n, held_out), explain=True)
