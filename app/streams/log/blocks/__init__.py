@@ -6,6 +6,7 @@ rows       records as columns
 texts      ids as columns
 container  named columns as bytes
 columns    numbers as few bytes
+decimals   numbers of few digits as whole ones
 steps      a turn for others while a block is packed
 """
 

@@ -4,12 +4,15 @@ Whatever the type of a column, it comes back bit for bit.
 """
 
 import sys
+from collections.abc import Sequence
 from enum import IntEnum
 from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from app.streams.log.blocks.decimals import MOST_PLACES, from_whole, to_whole
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -26,7 +29,7 @@ Cells = npt.NDArray[np.uint8]
 
 
 class Form(IntEnum):
-    """How a column is written: by rows or by bytes of a row (planes), values or their differences."""
+    """How a column is written: rows, or each of their bytes by itself (planes), of values or of steps between them."""
 
     CONSTANT = 0
     EVEN = 1
@@ -34,6 +37,7 @@ class Form(IntEnum):
     PLANES = 3
     STEP_ROWS = 4
     STEP_PLANES = 5
+    DECIMAL = 6
 
 
 STEPS: Final = (Form.STEP_ROWS, Form.STEP_PLANES)
@@ -55,14 +59,23 @@ def encode(values: npt.NDArray[Any]) -> Column:
     cells = np.frombuffer(values.tobytes(), np.uint8).reshape(n, width)
     if not cells.size or (cells == cells[0]).all():
         return Column(Form.CONSTANT, n, width, cells[:1].tobytes())
-    forms = [Form.ROWS, Form.PLANES]
-    if width == np.int64().itemsize:
-        steps = _steps(cells)
-        if (steps[1:] == steps[1]).all():
-            return Column(Form.EVEN, n, width, steps[:2].tobytes())
-        forms += STEPS
+    if width != np.int64().itemsize:
+        return _compress(cells, (Form.ROWS, Form.PLANES) if width > 1 else (Form.ROWS,))
+    steps = _steps(cells)
+    if (steps[1:] == steps[1]).all():
+        return Column(Form.EVEN, n, width, steps[:2].tobytes())
+    found = [_compress(cells, (Form.ROWS, Form.PLANES, *STEPS))]
+    if values.dtype == np.float64 and (decimals := to_whole(cells.view("<f8")[:, 0])) is not None:
+        places, whole = decimals
+        inner = encode(whole)
+        found.append(Column(Form.DECIMAL, n, width, bytes([places, inner.form]) + inner.data))
+    return min(found, key=lambda column: len(column.data))
+
+
+def _compress(cells: Cells, forms: Sequence[Form]) -> Column:
+    """Compress by the best of some forms."""
     best = min(forms, key=lambda form: len(_compressed(cells[:TRIED_ROWS], form)))
-    return Column(best, n, width, _compressed(cells, best))
+    return Column(best, len(cells), cells.shape[1], _compressed(cells, best))
 
 
 def decode(column: Column) -> Cells:
@@ -73,9 +86,18 @@ def decode(column: Column) -> Cells:
     if form is Form.EVEN:
         first, step = np.frombuffer(column.data, "<i8")
         return _cells(first + step * np.arange(n))
+    if form is Form.DECIMAL:
+        return _decode_decimal(column)
     plain = np.frombuffer(_decompressed(column.data, n * width), np.uint8)
     cells = np.ascontiguousarray(plain.reshape(width, n).T) if form in PLANES else plain.reshape(n, width)
     return _cells(np.cumsum(cells.view("<i8")[:, 0])) if form in STEPS else cells
+
+
+def _decode_decimal(column: Column) -> Cells:
+    if len(column.data) < 2 or column.data[0] > MOST_PLACES or column.data[1] == Form.DECIMAL:
+        raise ValueError("a column of decimal fractions does not say how long they are")
+    whole = decode(Column(column.data[1], column.n, column.width, column.data[2:])).view("<i8")[:, 0]
+    return _cells(from_whole(column.data[0], whole))
 
 
 def _steps(cells: Cells) -> npt.NDArray[np.int64]:
@@ -83,8 +105,8 @@ def _steps(cells: Cells) -> npt.NDArray[np.int64]:
     return np.diff(cells.view("<i8")[:, 0], prepend=0)
 
 
-def _cells(values: npt.NDArray[np.int64]) -> Cells:
-    return values.astype("<i8", copy=False).view(np.uint8).reshape(len(values), -1)
+def _cells(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> Cells:
+    return np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
 
 
 def _compressed(cells: Cells, form: Form) -> bytes:
