@@ -88,7 +88,7 @@ def decode(column: Column) -> Cells:
         return _cells(first + step * np.arange(n))
     if form is Form.DECIMAL:
         return _decode_decimal(column)
-    plain = np.frombuffer(_decompressed(column.data, n * width), np.uint8)
+    plain = np.frombuffer(decompressed(column.data, n * width), np.uint8)
     cells = np.ascontiguousarray(plain.reshape(width, n).T) if form in PLANES else plain.reshape(n, width)
     return _cells(np.cumsum(cells.view("<i8")[:, 0])) if form in STEPS else cells
 
@@ -109,19 +109,24 @@ def _cells(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> Cells:
     return np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
 
 
+def compressed(data: bytes) -> bytes:
+    """Compress."""
+    return zstd.compress(data, LEVEL)
+
+
 def _compressed(cells: Cells, form: Form) -> bytes:
     if form in STEPS:
         cells = _cells(_steps(cells))
     if form not in PLANES:
-        return zstd.compress(cells.tobytes(), LEVEL)
+        return compressed(cells.tobytes())
     # a block of its own for each, so that bytes that are noise do not spoil the code of those that are not
     compressor = zstd.ZstdCompressor(LEVEL)
     planes = [compressor.compress(plane.tobytes(), compressor.FLUSH_BLOCK) for plane in cells.T]
     return b"".join([*planes, compressor.flush()])
 
 
-def _decompressed(data: bytes, size: int) -> bytes:
-    """Decompress to a size that is known, and never to more."""
+def decompressed(data: bytes, size: int) -> bytes:
+    """Decompress to a size that is known, and never to more. Raises ValueError."""
     decompressor = zstd.ZstdDecompressor(options=WINDOW)
     try:
         plain = decompressor.decompress(data, size)

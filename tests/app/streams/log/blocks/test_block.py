@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from app.storage import Entry, Position
 from app.streams.log.blocks import Block, container, pack, pack_in_turns, unpack
+from app.streams.log.blocks.columns import compressed
 from app.streams.log.blocks.container import Columns, writing
 from app.streams.log.blocks.steps import at_once
 from app.streams.log.events import UnreadableEvent, batch_body, read_batch
@@ -119,9 +120,11 @@ def test_every_flip_and_truncation_is_refused():
         unpack(LIFE[0].body)
 
 
-def sealed(directory: dict, data: bytes = b"", version: int = 1) -> bytes:
+def sealed(directory: dict, data: bytes = b"", version: int = 1, length: int | None = None) -> bytes:
     listed = msgspec.msgpack.encode(directory)
-    body = container._HEADER.pack(container.MAGIC, version, len(listed)) + listed + data
+    packed = compressed(listed)
+    length = len(listed) if length is None else length
+    body = container._HEADER.pack(container.MAGIC, version, length, len(packed)) + packed + data
     return body + container._digest(body)
 
 
@@ -131,11 +134,16 @@ def sealed(directory: dict, data: bytes = b"", version: int = 1) -> bytes:
         sealed({}),
         sealed({}, version=2),
         sealed({}, b"more"),
-        sealed({"entry.seq": (0, 2**40, 8, 8)}, bytes(8)),
-        sealed({"entry.seq": (0, 2**62, 2**62, 8)}, bytes(8)),
-        sealed({"entry.seq": (0, -1, 8, 8)}, bytes(8)),
-        sealed({"entry.seq": (9, 1, 8, 8)}, bytes(8)),
-        sealed({"entry.seq": (2, 1, 8, 8)}, bytes(8)),
+        sealed({}, length=0),
+        sealed({}, length=2**32 - 1),
+        sealed({"entry.seq": (0, 1, 8, 7)}, bytes(8)),
+        sealed({"entry.seq": (0, 2**40, 8, bytes(8))}),
+        sealed({"entry.seq": (0, 2**62, 2**62, bytes(8))}),
+        sealed({"entry.seq": (0, -1, 8, bytes(8))}),
+        sealed({"entry.seq": (0, 1, 8, -1)}),
+        sealed({"entry.seq": (9, 1, 8, bytes(8))}),
+        sealed({"entry.seq": (2, 1, 8, bytes(8))}),
+        sealed({"entry.seq": (0, 1, 3, bytes(3))}),
     ],
 )
 def test_a_directory_that_does_not_fit_is_refused(body):
