@@ -2,26 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from app.storage import Entry, Position, StaleWriter
-from app.streams.log.events import read_all_records, read_batch
 from app.streams.log.log import Log
+from app.streams.log.seen import Seen, seen_in
 from app.streams.log.span import Span
-
-
-class Seen(NamedTuple):
-    """Columns (n,) of samples that follow each other: time is their timestamp, else their arrival `at`."""
-
-    seq: npt.NDArray[np.int64]
-    time: npt.NDArray[np.float64]
-    at: npt.NDArray[np.float64]
-    is_anomaly: npt.NDArray[np.bool_]
-    incident: npt.NDArray[np.int64]
-    held_out: npt.NDArray[np.bool_]
 
 
 class Wanted(Protocol):
@@ -121,15 +110,3 @@ class Search:
             if sum(self.counts) <= self.most:
                 self.found[i] += chosen.tolist()
         self._is_over = all(wanted.is_over(seen) for wanted in self._wanted)
-
-
-def seen_in(entries: Sequence[Entry]) -> Seen | None:
-    """Give the samples of consecutive entries; None if there are none."""
-    batches = [entry for entry in entries if entry.first_seq is not None]
-    if not batches:
-        return None
-    events = [read_batch(entry.body) for entry in batches]
-    records = read_all_records([event.records for event in events])
-    at = np.repeat([event.at for event in events], [entry.n_samples for entry in batches])
-    time = np.where(np.isnan(records.time), at, records.time)
-    return Seen(records.seq, time, at, records.is_anomaly, records.incident, records.held_out)

@@ -1,6 +1,7 @@
 """Blocks: runs of consecutive entries of a log, compressed by columns; they give the entries back byte for byte.
 
-block      entries, in and out
+packing    entries as a block
+block      a block as entries
 envelopes  what an entry says beside its rows
 rows       records as columns
 texts      ids as columns
@@ -10,6 +11,7 @@ decimals   numbers of few digits as whole ones
 steps      a turn for others while a block is packed
 """
 
-from app.streams.log.blocks.block import Block, pack, pack_in_turns, unpack
+from app.streams.log.blocks.block import Block, unpack
+from app.streams.log.blocks.packing import pack, pack_in_turns
 
 __all__ = ["Block", "pack", "pack_in_turns", "unpack"]

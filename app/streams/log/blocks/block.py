@@ -1,107 +1,22 @@
-"""Entries of a log as one block, and back."""
+"""A block as the entries that it holds."""
 
 from bisect import bisect_right
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from app.storage import Entry, Position
-from app.streams.log.blocks.container import Columns, writing
-from app.streams.log.blocks.envelopes import Parsed, parse, rebuild
-from app.streams.log.blocks.rows import count_rows, rows_from_arrays, rows_to_arrays
-from app.streams.log.blocks.steps import Steps, at_once, in_turns
-from app.streams.log.blocks.texts import Pieces, Texts, check_range, pieces_to_arrays, texts_to_arrays
-from app.streams.log.events import UnreadableEvent, read_all_records
+from app.streams.log.blocks.container import Columns
+from app.streams.log.blocks.envelopes import rebuild
+from app.streams.log.blocks.rows import count_rows, rows_from_arrays
+from app.streams.log.blocks.texts import Pieces, Texts, check_range
+from app.streams.log.events import UnreadableEvent
+from app.streams.log.seen import Seen, seen_in, seen_of
 from core import InvalidSnapshot, Records
 
-STEP_ENTRIES = 256
-"""So many are packed before other tasks have their turn."""
 NOT_A_BATCH = -1
 WIDTHS = ("features", "sides", "altered")
-
-Arrays = dict[str, npt.NDArray[Any]]
-
-
-def pack(entries: Sequence[Entry]) -> bytes:
-    """Write consecutive entries, at least one, as a block. Unpacked, it gives exactly these."""
-    return at_once(_packing(entries))
-
-
-async def pack_in_turns(entries: Sequence[Entry]) -> bytes:
-    """Do what pack does; other tasks run in between."""
-    return await in_turns(_packing(entries))
-
-
-def unpack(body: bytes) -> list[Entry]:
-    """Give the entries of a block. Raises UnreadableEvent if pack did not write it."""
-    block = Block(body)
-    return block.entries(range(len(block)))
-
-
-def _packing(entries: Sequence[Entry]) -> Steps:
-    """Pack step by step; each takes a few milliseconds."""
-    parsed: list[Parsed] = []
-    for step in _steps(entries):
-        parsed += map(parse, entries[step])
-        yield
-    n_features = next((one.widths[0] for one in parsed if not one.is_raw), 0)
-    parsed = [
-        one if one.widths[0] == n_features else Parsed(entry.body) for one, entry in zip(parsed, entries, strict=True)
-    ]
-    while True:
-        body = yield from _writing(entries, parsed)
-        different = yield from _comparing(entries, body)
-        if not different:
-            return body
-        # an earlier version wrote them otherwise
-        parsed = [Parsed(entry.body) if i in different else parsed[i] for i, entry in enumerate(entries)]
-
-
-def _steps(entries: Sequence[Any]) -> Iterator[slice]:
-    return (slice(start, start + STEP_ENTRIES) for start in range(0, len(entries), STEP_ENTRIES))
-
-
-def _comparing(entries: Sequence[Entry], body: bytes) -> Generator[None, None, set[int]]:
-    """Find the entries that a block does not give back as they are."""
-    block, different = Block(body), set[int]()
-    for step in _steps(entries):
-        places = range(len(entries))[step]
-        different.update(i for i, back in zip(places, block.entries(places), strict=True) if back != entries[i])
-        yield
-    return different
-
-
-def _writing(entries: Sequence[Entry], parsed: Sequence[Parsed]) -> Steps:
-    arrays = _entry_arrays(entries, parsed)
-    yield
-    records = []
-    for step in _steps(parsed):
-        if blobs := [one.records for one in parsed[step] if not one.is_raw]:
-            records.append(read_all_records(blobs))
-        yield
-    if records:
-        arrays |= rows_to_arrays(Records.concatenate(records))
-    return (yield from writing(arrays))
-
-
-def _entry_arrays(entries: Sequence[Entry], parsed: Sequence[Parsed]) -> Arrays:
-    places = {piece: place for place, piece in enumerate(dict.fromkeys(one.piece for one in parsed))}
-    columns = {
-        "seq": [entry.position.seq for entry in entries],
-        "sub": [entry.position.sub for entry in entries],
-        "first": [NOT_A_BATCH if entry.first_seq is None else entry.first_seq for entry in entries],
-        "ids": [len(entry.ids) for entry in entries],
-        "piece": [places[one.piece] for one in parsed],
-        "rows": [one.n_rows for one in parsed],
-        "timed": [one.is_timed for one in parsed],
-    }
-    columns |= {name: [one.widths[i] for one in parsed] for i, name in enumerate(WIDTHS)}
-    arrays: Arrays = {f"entry.{name}": np.array(values, np.int64) for name, values in columns.items()}
-    arrays["entry.at"] = np.array([one.at for one in parsed])
-    arrays |= texts_to_arrays("ids", [name for entry in entries for name in entry.ids])
-    return arrays | pieces_to_arrays("pieces", list(places))
 
 
 class Block:
@@ -146,6 +61,19 @@ class Block:
         firsts = [None if first == NOT_A_BATCH else first for first in self._first[np.array(places, np.intp)].tolist()]
         return list(map(Entry, map(self.position, places), bodies, firsts, ids))
 
+    def seen(self, places: range) -> Seen | None:
+        """Give what seen_in gives of the entries at these places, without reading their values."""
+        chosen = np.array([i for i in places if self._first[i] != NOT_A_BATCH], np.intp)
+        counts = self._entry("rows")[chosen]
+        if not len(chosen):
+            return None
+        if not counts.all():  # a batch is raw
+            return seen_in(self.entries(places))
+        runs = self._runs("rows", count_rows(self._columns))[chosen]
+        records = rows_from_arrays(self._columns, places_of(runs), (0, 0, 0))
+        at = self._columns.read("entry.at", "<f8", len(self))[chosen]
+        return seen_of(records, np.repeat(at, counts))
+
     def _ids(self, places: Sequence[int]) -> list[tuple[str, ...]]:
         texts = Texts(self._columns, "ids")
         return [texts.part(*run) for run in self._runs("ids", len(texts))[np.array(places, np.intp)].tolist()]
@@ -169,8 +97,7 @@ class Block:
         found: list[Records | None] = [None] * len(places)
         for alike in np.unique(widths[runs[:, 0] < runs[:, 1]], axis=0).tolist():
             of_these = np.flatnonzero((widths == alike).all(1) & (runs[:, 0] < runs[:, 1]))
-            rows = np.concatenate([np.arange(*run) for run in runs[of_these]])
-            records, end = rows_from_arrays(self._columns, rows, alike), 0
+            records, end = rows_from_arrays(self._columns, places_of(runs[of_these]), alike), 0
             for place, (first, last) in zip(of_these.tolist(), runs[of_these].tolist(), strict=True):
                 start, end = end, end + last - first
                 found[place] = records[start:end]
@@ -183,3 +110,17 @@ class Block:
         if (counts < 0).any() or (ends[-1] if len(ends) else 0) != total:
             raise UnreadableEvent(f"a block's {name} do not fit its entries")
         return np.column_stack([ends - counts, ends])
+
+
+def places_of(runs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Give the rows between the beginnings and the ends of runs (k, 2)."""
+    counts = runs[:, 1] - runs[:, 0]
+    before = np.cumsum(counts) - counts
+    places: npt.NDArray[np.int64] = np.arange(counts.sum()) + np.repeat(runs[:, 0] - before, counts)
+    return places
+
+
+def unpack(body: bytes) -> list[Entry]:
+    """Give the entries of a block. Raises UnreadableEvent if pack did not write it."""
+    block = Block(body)
+    return block.entries(range(len(block)))

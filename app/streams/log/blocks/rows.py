@@ -58,7 +58,7 @@ def rows_from_arrays(columns: Columns, places: npt.NDArray[np.int64], widths: Wi
 def _check_widths(columns: Columns, n: int, widths: Widths) -> None:
     n_features, left, altered = widths
     fits = 0 <= left <= columns.shape("row.left")[1] and 0 <= 8 * altered <= columns.shape("row.learned")[1]
-    if not (fits and n_features > 0 and f"row.x{n_features - 1}" in columns):
+    if not (fits and n_features >= 0 and (not n_features or f"row.x{n_features - 1}" in columns)):
         raise UnreadableEvent(f"a block's rows are not as wide as {widths}")
     if n * (8 * n_features + left + 16 * altered) > MOST_BYTES:
         raise UnreadableEvent(f"a block's rows would take more than {MOST_BYTES} bytes")

@@ -16,6 +16,7 @@ from app.streams.log.blocks.columns import compressed
 from app.streams.log.blocks.container import Columns, writing
 from app.streams.log.blocks.steps import at_once
 from app.streams.log.events import UnreadableEvent, batch_body, read_batch
+from app.streams.log.seen import Seen, seen_in
 from core import Detector, DetectorConfig, Records
 from tests.app.harness import turns_of_others
 from tests.app.streams.log.blocks.lives import EVENTS, entries_of
@@ -45,6 +46,23 @@ def test_entries_are_found_by_position_and_by_sample():
     for seqs in ([1], [2, 3, last], range(last + 5), [0, last + 1], []):
         held = [entry for entry in LIFE if any(entry.holds(seq) for seq in seqs)]
         assert block.entries(block.holding(seqs)) == held
+
+
+def same(a: Seen | None, b: Seen | None) -> bool:
+    return (a is b is None) or all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+
+
+def test_what_a_search_looks_at_is_read_without_the_values(monkeypatch):
+    block = Block(pack(LIFE))
+    for places in (range(len(LIFE)), range(3, 9), range(5, 6), range(4, 4)):
+        assert same(block.seen(places), seen_in([LIFE[i] for i in places]))
+    older = read(FOLDER / "4" / "default.msgpack").log()
+    assert same(Block(pack(older)).seen(range(len(older))), seen_in(older))
+    body, asked, read_column = pack(LIFE), [], Columns.read
+    monkeypatch.setattr(Columns, "read", lambda self, name, *rest: asked.append(name) or read_column(self, name, *rest))
+    assert Block(body).seen(range(len(LIFE))) is not None
+    assert "row.incident" in asked
+    assert not [name for name in asked if name.startswith(("row.x", "row.learned", "ids", "pieces"))]
 
 
 @pytest.mark.parametrize("version", versions())
