@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import msgspec
@@ -155,8 +155,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     app.state.delivery = Delivery(worker, service.rules, audience, service.sender)
     app.state.snapshotter = Snapshotter(registry, checker)
     app.state.summarizer = Summarizer(registry, service.catalog.fleet.fill)
-    described = document(ROUTES, installed_version(), keys_required=keys.are_required)
-    app.state.openapi = page.asset(msgspec.json.encode(described), JSON)
+    app.state.openapi = interface(keys_required=keys.are_required)
     served = [*ROUTES, *(workers.ROUTES if address else [])]
     app.router.routes += served
     metrics.know_problems(ingest.OF_RECORD)
@@ -164,6 +163,13 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     app.add_middleware(Measured, metrics=metrics)
     handle_problems(app)
     return app
+
+
+@cache
+def interface(*, keys_required: bool) -> page.Asset:
+    """Describe the interface, which is the same in every app of this process."""
+    described = document(ROUTES, installed_version(), keys_required=keys_required)
+    return page.asset(msgspec.json.encode(described), JSON)
 
 
 def watch_of(settings: Settings, keys: KeyRing, clock: Clock, metrics: Metrics) -> KeyWatch | None:

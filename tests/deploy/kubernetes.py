@@ -59,8 +59,12 @@ def pod(workload: Object) -> Object:
 
 
 def container(workload: Object) -> Object:
-    (only,) = pod(workload)["containers"]
-    return dict(only)
+    """Give the first container of a pod; others only serve it."""
+    return dict(pod(workload)["containers"][0])
+
+
+def ports(workload: Object) -> set[str]:
+    return {port["name"] for one in pod(workload)["containers"] for port in one["ports"]}
 
 
 def selected(objects: Iterable[Object], labels: Mapping[str, str]) -> list[Object]:
@@ -97,7 +101,7 @@ def expand(text: str, known: Mapping[str, str]) -> str:
 def secrets(objects: Iterable[Object]) -> Iterator[tuple[str, str]]:
     """Name each secret that a pod needs, and its entry, or nothing if it needs the whole."""
     for workload in workloads(objects):
-        for variable in container(workload).get("env", []):
+        for variable in (given for one in pod(workload)["containers"] for given in one.get("env", [])):
             if reference := variable.get("valueFrom", {}).get("secretKeyRef"):
                 yield reference["name"], reference["key"]
         for volume in pod(workload).get("volumes", []):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.build import installed_version
 from app.settings import Settings
 from tests.deploy import dockerfile
 from tests.deploy.compose import ROOT, read_services
@@ -27,6 +28,7 @@ from tests.deploy.kubernetes import (
     objects,
     of_kind,
     pod,
+    ports,
     secrets,
     selected,
     workloads,
@@ -78,12 +80,10 @@ def test_ports_are_those_of_the_pods_that_are_meant(overlay: str) -> None:
         probed = [only[name] for name in ("startupProbe", "livenessProbe", "readinessProbe") if name in only]
         named_ports = {(one.get("httpGet") or one.get("tcpSocket") or {}).get("port") for one in probed}
         assert named_ports - {None} <= ports(workload)
-        annotated = workload["spec"]["template"]["metadata"].get("annotations", {}).get("prometheus.io/port")
-        assert annotated is None or int(annotated) in {port["containerPort"] for port in only["ports"]}
-
-
-def ports(workload: Object) -> set[str]:
-    return {port["name"] for port in container(workload)["ports"]}
+        annotated = workload["spec"]["template"]["metadata"]["annotations"]["prometheus.io/port"]
+        offered = {port["containerPort"]: port["name"] for one in pod(workload)["containers"] for port in one["ports"]}
+        # the same port as for the Prometheus Operator
+        assert offered[int(annotated)] == ("metrics" if "metrics" in offered.values() else "http")
 
 
 @pytest.mark.parametrize("overlay", FLEETS)
@@ -130,13 +130,16 @@ def test_no_secret_is_kept_here_and_the_guide_makes_those_that_are_needed(overla
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_pods_have_no_rights(overlay: str) -> None:
     for workload in workloads(build(overlay)):
-        whole, only = pod(workload)["securityContext"], container(workload)["securityContext"]
+        whole = pod(workload)["securityContext"]
         assert whole["runAsNonRoot"] is True
         assert whole["runAsUser"] > 0
         assert whole["seccompProfile"] == {"type": "RuntimeDefault"}
-        assert only["allowPrivilegeEscalation"] is False
-        assert only["readOnlyRootFilesystem"] is True
-        assert only["capabilities"] == {"drop": ["ALL"]}
+        for one in pod(workload)["containers"]:
+            assert one["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
         assert pod(workload)["automountServiceAccountToken"] is False
         # they set ITAN_PORT=tcp://... for a service named itan
         assert pod(workload)["enableServiceLinks"] is False
@@ -201,6 +204,13 @@ def test_workers_are_scaled_slowly_and_not_beyond_what_the_proxy_knows() -> None
     assert scaler["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"] >= 1800
 
 
+def test_images_are_those_of_compose() -> None:
+    images = {one["image"] for workload in workloads(build("redis")) for one in pod(workload)["containers"]}
+    composed = {service["image"] for service in read_services().values()}
+    assert images - composed == {f"itan:{installed_version()}"}
+    assert len(images) == 4
+
+
 def test_its_redis_is_told_what_keeps_state_safe() -> None:
     store = named(build("redis"), "StatefulSet", "itan-redis")
     (_, *ours), (_, *composed) = container(store)["args"], read_services()["redis"]["command"]
@@ -220,22 +230,22 @@ def test_the_operator_finds_what_alerts_and_dashboards_ask_for(tmp_path: Path) -
     )
     (folder / "kustomization.yaml").write_text(f"resources: [{base}]\ncomponents: [{component}]\n")
     made = objects(kustomize(folder))
-    jobs = set()
-    for monitor in of_kind(made, "ServiceMonitor", "PodMonitor"):
-        spec = monitor["spec"]
-        labels, is_service = spec["selector"]["matchLabels"], monitor["kind"] == "ServiceMonitor"
-        if is_service:
-            (service,) = (
-                one for one in of_kind(made, "Service") if labels.items() <= one["metadata"]["labels"].items()
-            )
-            offered = {port["name"] for port in service["spec"]["ports"]}
-        else:
-            (workload,) = selected(made, labels)
-            offered = ports(workload)
-        (endpoint,) = spec["endpoints" if is_service else "podMetricsEndpoints"]
-        assert endpoint["port"] in offered
-        jobs.add(labels[spec["jobLabel"]])
-    assert jobs == {"itan", "haproxy"}
+    (monitor,) = of_kind(made, "ServiceMonitor")
+    labels = monitor["spec"]["selector"]["matchLabels"]
+    (service,) = (
+        one for one in of_kind(made, "Service") if labels.items() <= one["metadata"].get("labels", {}).items()
+    )
+    assert [one["port"] for one in monitor["spec"]["endpoints"]] == [port["name"] for port in service["spec"]["ports"]]
+    assert service["metadata"]["labels"][monitor["spec"]["jobLabel"]] == "itan"
+    (monitor,) = of_kind(made, "PodMonitor")
+    asked = {one["key"]: one["values"] for one in monitor["spec"]["selector"]["matchExpressions"]}
+    pods = {one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"] for one in workloads(made)}
+    found = {name for name, has in pods.items() if all(has[key] in values for key, values in asked.items())}
+    assert found == {"itan-haproxy", "itan-redis"}
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert all(endpoint["port"] in ports(one) for one in workloads(made) if one["metadata"]["name"] in found)
+    jobs = {"itan", *(pods[name][monitor["spec"]["jobLabel"]] for name in found)}
+    assert jobs == set(re.findall(r'job="(\w+)"', " ".join(rule["expr"] for rule in rules())))
 
 
 def test_the_rules_are_printed_for_the_operator() -> None:
