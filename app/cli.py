@@ -2,6 +2,7 @@
 
 import typer
 
+from app.commands.backfill import backfill
 from app.commands.backup import backup, restore
 from app.commands.bench import bench
 from app.commands.demo import demo
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command()(serve)
 app.command()(demo)
 app.command()(replay)
+app.command()(backfill)
 app.command()(ingest)
 app.command()(label)
 app.command()(explain)

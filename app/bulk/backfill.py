@@ -89,7 +89,7 @@ class Backfill:
 
 
 INCIDENT_FIELDS: Final = tuple(
-    name for name in Incident.__struct_fields__ if name not in ("position", "features", "opened", "ended")
+    name for name in Incident.__struct_fields__ if name not in ("position", "features", "opened")
 )
 
 

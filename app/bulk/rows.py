@@ -10,7 +10,14 @@ Floats = npt.NDArray[np.float64]
 
 
 class BadRow(ValueError):
-    """A row that cannot be taken; the message says where it stands."""
+    """A row that cannot be taken, by the number of its file and its place there."""
+
+    def __init__(self, place: Sequence[int], said: str) -> None:
+        super().__init__(int(place[0]), int(place[1]), said)
+        self.file, self.row, self.said = int(place[0]), int(place[1]), said
+
+    def __reduce__(self) -> tuple[type["BadRow"], tuple[tuple[int, int], str]]:
+        return BadRow, ((self.file, self.row), self.said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +25,7 @@ class Rows:
     """n samples X (n, m), NaN = missing, with times (n,) if they have any, and ids, "" for none, if some have one.
 
     label (n,) is 1 for anomalous, -1 for normal, 0 for unknown; known (n,) is when it became known, NaN if only a delay
-    tells. places (n,) say where each stands in the input.
+    tells. places (n, 2) say where each stands in the input: the number of its file, and its line or row there.
     """
 
     X: Floats
@@ -26,7 +33,7 @@ class Rows:
     ids: tuple[str, ...]
     label: npt.NDArray[np.int8]
     known: Floats
-    places: npt.NDArray[np.object_]
+    places: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.X)

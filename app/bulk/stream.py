@@ -73,7 +73,7 @@ class StreamRun:
                 first[name] = rows.X[i]
                 found.append(i)
             elif not np.array_equal(before, rows.X[i], equal_nan=True):
-                raise BadRow(f"{rows.places[i]}: the id {name!r} came with other values before")
+                raise BadRow(rows.places[i], f"the id {name!r} came with other values before")
         return found
 
     def _learn(self, rows: Rows, at: float) -> Records:
@@ -99,8 +99,7 @@ class StreamRun:
             newest = None if self.state.newest_timestamp is None else min(self.state.newest_timestamp, at)
             return checked_times(times, places, newest, at, self._job.allowance_seconds, in_order=uses_time)
         except Refused as error:
-            at_row = f"{rows.places[error.rows[0]]}: " if len(error.rows) else ""
-            raise BadRow(f"{at_row}{error}") from None
+            raise BadRow(rows.places[error.rows[0]], str(error.faults[0])) from None
 
     def _oldest(self) -> int:
         return self.state.detector.next_seq - self._job.keep_samples

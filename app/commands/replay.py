@@ -1,18 +1,16 @@
 """`itan replay`: send a labelled file through a service."""
 
-import codecs
-import io
 import sys
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal
-from zoneinfo import ZoneInfo
 
 import typer
 
 from app.commands.connection import DEFAULT_URL, MISUSED, Key, Url, fail, one_line_errors
+from app.commands.meanings import encoding_of, label_values_of, zone_of
 from app.commands.progress import progress
 from app.commands.stopping import INTERRUPTED, StopRequests
 from itan_client import Client
@@ -159,10 +157,10 @@ def replay(
     with one_line_errors(), StopRequests() as stop:
         outputs.refuse_impossible()
         parts = Columns(label_column, timestamp_column, id_column, names_of(columns), names_of(drop))
-        meaning = Meaning(_label_values(label_values), timestamp_unit, _zone(timezone))
+        meaning = Meaning(label_values_of(label_values), timestamp_unit, zone_of(timezone))
         full_config = config_to_create(config, context, calendar, timezone, timestamp_column)
         start = Start(first, resume, full_config, names_of(context))
-        form = Form(separator_of(separator), _encoding(encoding), names_of(header))
+        form = Form(separator_of(separator), encoding_of(encoding), names_of(header))
         with open_table(file, parts, meaning, form) as table, service as address:
             with Client(address, None if local else key, retry_seconds=retry_seconds) as client:
                 prepared = Replay(client, table, plan, start, stop.came)
@@ -177,30 +175,3 @@ def replay(
             outputs.hand_out(evaluation, datetime.now(UTC))
     if result.outcome.stopped:
         raise typer.Exit(INTERRUPTED)
-
-
-def _label_values(text: str | None) -> tuple[str, str] | None:
-    if text is None:
-        return None
-    anomalous, _, normal = (part.strip() for part in text.partition(","))
-    if not anomalous or not normal or "," in normal:
-        raise fail(f"--label-values {text!r} is not two values, the anomalous and the normal one: 1,0", MISUSED)
-    return anomalous, normal
-
-
-def _zone(name: str | None) -> str | None:
-    if name is not None:
-        try:
-            ZoneInfo(name)
-        except (KeyError, OSError, ValueError):
-            raise fail(f"--timezone {name!r} is not known; an example is Europe/Berlin", MISUSED) from None
-    return name
-
-
-def _encoding(name: str) -> str:
-    try:
-        # some codecs are not of text, which no decoding of nothing tells
-        io.TextIOWrapper(io.BytesIO(), encoding=name)
-        return codecs.lookup(name).name
-    except LookupError:
-        raise fail(f"--encoding {name!r} is not known; examples are utf-8, latin-1 and utf-16", MISUSED) from None

@@ -10,6 +10,7 @@ import typer
 
 from app.commands.connection import DEFAULT_URL, FAILED, MISUSED, Key, Url, connected, fail, one_line_errors
 from app.commands.objects import File, print_json, read_object
+from app.commands.progress import progress
 from app.commands.tables import print_table
 from app.counts import counted
 from app.durations import read_duration
@@ -21,6 +22,8 @@ LEGEND: Final = (
     "itan: severity of the newest flagged sample. Above 2, fewer than one ordinary sample in 100 scores as high."
 )
 ALL = "all"
+# of one stream; the others may be taken
+REFUSALS: Final = (403, 409, 413, 422)
 PRUNED_AT_ONCE = 1000
 # a long log takes minutes to replay
 PATIENCE_SECONDS = 1800.0
@@ -178,16 +181,58 @@ def export(
 
 @streams.command("import")
 def import_(
-    stream: Name,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="File that `export` wrote.", exists=True, dir_okay=False)
+    stream: Annotated[
+        str, typer.Argument(metavar="STREAM|FOLDER", help="Id of the stream, or a folder of a backfill.")
     ],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="File that `export` wrote.", exists=True, dir_okay=False, show_default=False
+        ),
+    ] = None,
     url: Url = DEFAULT_URL,
     key: Key = None,
 ) -> None:
-    """Replace a stream's state with an exported one."""
-    with one_line_errors(), connected(url, key) as client:
-        client.import_(stream, file.read_bytes())
+    """Replace a stream's state with an exported one, or make all that is in a FOLDER of `itan backfill` new streams.
+
+    An import of a folder that was stopped goes on where it was. Streams that the service refuses are named at the end.
+    """
+    with one_line_errors(), connected(url, key, PATIENCE_SECONDS) as client:
+        if file is not None:
+            client.import_(stream, file.read_bytes())
+        elif Path(stream).is_dir():
+            import_folder(client, Path(stream), url)
+        else:
+            raise fail(f"there is no folder {stream}; a stream also needs the FILE of its state", MISUSED)
+
+
+def import_folder(client: Client, folder: Path, url: str) -> None:
+    """Make the images in a folder streams."""
+    try:
+        from app.bulk.importing import ImageFolder, Refused
+    except ModuleNotFoundError:
+        raise fail("an import of a folder needs pyarrow: install itan with the extra bulk") from None
+
+    def send(stream: str, image: bytes) -> None:
+        try:
+            client.import_(stream, image)
+        except ApiError as error:
+            if error.status not in REFUSALS:
+                raise
+            raise Refused(str(error)) from None
+
+    images = ImageFolder(folder)
+    imported = images.imported
+    try:
+        with progress("streams", images.count()) as done:
+            images.import_to(url, send, done)
+    finally:
+        before = f", {imported.before} were imported before" if imported.before else ""
+        print(f"{counted(imported.now, 'stream')} imported{before}")
+        for stream, said in imported.refused.items():
+            print(f"itan: {stream} was refused: {said}", file=sys.stderr)
+    if imported.refused:
+        raise fail(f"{counted(len(imported.refused), 'stream')} refused")
 
 
 @streams.command()

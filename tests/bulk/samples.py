@@ -17,7 +17,9 @@ NAMES = ("a", "b", "c")
 BYTES = {"content-type": "application/octet-stream"}
 
 
-def rows_of(seed: int = 0, n: int = N, *, times: bool = True, ids: bool = True, known: bool = True) -> Rows:
+def rows_of(
+    seed: int = 0, n: int = N, *, times: bool = True, ids: bool = True, known: bool = True, now: float = NOW
+) -> Rows:
     """Give rows of which most outliers, and some others, are labelled an hour or more later."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, M))
@@ -25,7 +27,7 @@ def rows_of(seed: int = 0, n: int = N, *, times: bool = True, ids: bool = True, 
     X[is_odd] += 9.0
     X[rng.random((n, M)) < 0.02] = np.nan
     X[np.isnan(X).all(axis=1)] = 0.0
-    at = NOW - 60.0 * np.arange(n, 0, -1)
+    at = now - 60.0 * np.arange(n, 0, -1)
     label = np.where(rng.random(n) < 0.3, np.where(is_odd, 1, -1), 0).astype(np.int8)
     late = at + rng.uniform(60.0, 7200.0, n)
     return Rows(
@@ -34,14 +36,14 @@ def rows_of(seed: int = 0, n: int = N, *, times: bool = True, ids: bool = True, 
         tuple(f"row-{i}" for i in range(n)) if ids else (),
         label,
         late if known else np.full(n, np.nan),
-        np.array([f"line {i + 2}" for i in range(n)], np.object_),
+        np.column_stack([np.zeros(n, np.int64), np.arange(n) + 2]),
     )
 
 
 def job_of(**fields: Any) -> Job:
     """Give a job with small batches."""
     config = {"features": [{"name": name} for name in NAMES], **fields.pop("config", {})}
-    return Job(config=config, at=NOW, **{"batch_size": 64, "label_every": 20, **fields})
+    return Job(config=config, **{"at": NOW, "batch_size": 64, "label_every": 20, **fields})
 
 
 def backfilled(job: Job, rows: Rows, cuts: int = 100) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any]]:

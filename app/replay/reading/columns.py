@@ -22,24 +22,33 @@ COUNTED_ROWS: Final = 10
 
 @dataclass(frozen=True)
 class Columns:
-    """The roles of the columns; without `features` every column without another role is one."""
+    """The roles of the columns; without `features` every column without another role is one.
+
+    stream names the stream of each row, known says when its label became known.
+    """
 
     label: str | None = None
     timestamp: str | None = None
     id: str | None = None
     features: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    stream: str | None = None
+    known: str | None = None
+
+    @property
+    def others(self) -> list[str]:
+        """List the columns that are no features by their role; an id or a time may also be one."""
+        return [name for name in (self.label, self.timestamp, self.id, self.stream, self.known) if name]
 
     def named(self) -> list[str]:
         """List the columns that must exist."""
-        return [name for name in (self.label, self.timestamp, self.id, *self.features, *self.drop) if name]
+        return [*self.others, *self.features, *self.drop]
 
     def features_of(self, header: Sequence[str]) -> tuple[str, ...]:
         """Check the names, and give the features."""
         if absent := [name for name in self.named() if name not in header]:
             raise BadTable(f"no column {', '.join(absent)}; there are {', '.join(header)}")
-        others = [name for name in (self.label, self.timestamp, self.id) if name]
-        if twice := {*self.drop} & {*self.features, *others} or {*self.features} & {self.label}:
+        if twice := {*self.drop} & {*self.features, *self.others} or {*self.features} & {self.label, self.stream}:
             raise BadTable(f"the column {', '.join(sorted(map(str, twice)))} has two roles that exclude each other")
         features = tuple(dict.fromkeys(self.features)) or tuple(name for name in header if name not in self.named())
         if not features:

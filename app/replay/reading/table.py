@@ -21,12 +21,18 @@ BLOCK_ROWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One sample; `label` is True for anomalous, False for normal, None for unknown; the time in epoch seconds."""
+    """One sample; `label` is True for anomalous, False for normal, None for unknown; the times in epoch seconds.
+
+    known is when the label became known, if a column says so.
+    """
 
     values: list[float | None]
     label: bool | None = None
     timestamp: float | None = None
     id: str | None = None
+    stream: str | None = None
+    known: float | None = None
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,9 @@ class Table:
         self._time: TimeReader | None = None
         if columns.timestamp:
             self._time = TimeReader(columns.timestamp, meaning.timestamp_unit, meaning.timezone)
+        self._known: TimeReader | None = None
+        if columns.known:
+            self._known = TimeReader(columns.known, meaning.timestamp_unit, meaning.timezone)
         self._surveyed: Survey | None = None
 
     @property
@@ -74,7 +83,7 @@ class Table:
     @property
     def left_out(self) -> list[str]:
         """The columns that are neither features nor labels, times or ids."""
-        roles = {*self.features, self.columns.label, self.columns.timestamp, self.columns.id}
+        roles = {*self.features, *self.columns.others}
         return [name for name in self._places if name not in roles]
 
     def choose(self, features: Sequence[str]) -> None:
@@ -93,8 +102,9 @@ class Table:
 
     def __iter__(self) -> Iterator[Row]:
         self.survey()
-        if self._time:
-            self._time.restart()
+        for reader in (self._time, self._known):
+            if reader:
+                reader.restart()
         places = [self._places[name] for name in self.features]
         for line, cells in self._lines:
             self._refuse_ragged(line, cells)
@@ -138,15 +148,13 @@ class Table:
             yield self._label, self._label.survey
         if self._time:
             yield self._time, self._time.read
+        if self._known:
+            yield self._known, self._known.read_if_given
 
     def _notes(self) -> list[str]:
         notes = [] if self._lines.separator == "," else [f"the separator is the {self._lines.separator_name}"]
-        if self._time and self._time.guessed:
-            notes.append(f"the numbers of {self._time.column} are times in {self._time.unit}")
-        if self._time and self._time.n_naive and self._time.zone is None:
-            notes.append(
-                f"the times of {self._time.column} have no zone and are taken as UTC; --timezone names another"
-            )
+        for time in filter(None, (self._time, self._known)):
+            notes += time.notes()
         if self._label and self._label.n_anomalous > self._label.n_normal:
             share = self._label.n_anomalous / (self._label.n_anomalous + self._label.n_normal)
             notes.append(
@@ -167,7 +175,10 @@ class Table:
         values = [self._value(line, name, cells[place]) for name, place in zip(self.features, places, strict=True)]
         label = self._label.read(line, cells[self._places[self._label.column]]) if self._label else None
         timestamp = self._time.read(line, cells[self._places[self._time.column]]) if self._time else None
-        return Row(values, label, timestamp, cells[self._places[self.columns.id]] if self.columns.id else None)
+        known = self._known.read_if_given(line, cells[self._places[self._known.column]]) if self._known else None
+        stream = cells[self._places[self.columns.stream]] if self.columns.stream else None
+        client_id = cells[self._places[self.columns.id]] if self.columns.id else None
+        return Row(values, label, timestamp, client_id, stream, known, line)
 
     @staticmethod
     def _value(line: int, name: str, cell: str) -> float | None:

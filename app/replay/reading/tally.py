@@ -37,14 +37,18 @@ class Tally:
     def add(self, lines: Sequence[int], cells: Sequence[str]) -> Floats:
         """Count some more cells, and give their values, NaN for none."""
         values = self._values(lines, cells)
+        self.count(values)
+        return values
+
+    def count(self, values: Floats) -> None:
+        """Count some more values, NaN for none; there is at least one."""
         if not self.n_rows:
             self.first = values[0]
-        self.n_rows += len(cells)
+        self.n_rows += len(values)
         known = values[~np.isnan(values)]
         if known.size:
             self.low, self.high = min(self.low, float(known.min())), max(self.high, float(known.max()))
         self._follow(values)
-        return values
 
     def _values(self, lines: Sequence[int], cells: Sequence[str]) -> Floats:
         try:

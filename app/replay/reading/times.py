@@ -63,6 +63,17 @@ class TimeReader:
         self._newest = seconds
         return seconds
 
+    def read_if_given(self, line: int, cell: str) -> float | None:
+        """Give epoch seconds; None if the time is not known. Raises BadTable."""
+        return None if is_missing(cell) else self.read(line, cell)
+
+    def notes(self) -> list[str]:
+        """Say what was guessed."""
+        notes = [f"the numbers of {self.column} are times in {self.unit}"] if self.guessed else []
+        if self.n_naive and self.zone is None:
+            notes.append(f"the times of {self.column} have no zone and are taken as UTC; --timezone names another")
+        return notes
+
     def _of_number(self, line: int, cell: str, value: float) -> float:
         if self.unit is None:
             self.unit, self.guessed = unit_between(value, value), True

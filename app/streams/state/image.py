@@ -9,7 +9,9 @@ from typing import Final
 
 import msgspec
 
-from app.storage import Entry, IncidentRow, Position
+from app.storage import Entry, IncidentRow
+from app.streams.log.blocks import pack, unpack
+from app.streams.log.events import UnreadableEvent
 from app.streams.log.horizon import Horizon
 from app.streams.state.state import StreamState
 from core import InvalidSnapshot
@@ -18,8 +20,6 @@ MAGIC: Final = b"ITANimage\x01"
 DIGEST_BYTES: Final = 8
 CHUNK_SAMPLES: Final = 10_000
 MOST_ID: Final = 256
-
-Row = tuple[int, int, int | None, tuple[str, ...], bytes]
 
 
 class Image(msgspec.Struct, array_like=True):
@@ -56,10 +56,9 @@ class Image(msgspec.Struct, array_like=True):
         """Give the log, a chunk at a time. Raises InvalidSnapshot."""
         for chunk in self.chunks:
             try:
-                rows = _CHUNK.decode(chunk)
-            except msgspec.DecodeError as error:
+                yield unpack(chunk)
+            except UnreadableEvent as error:
                 raise InvalidSnapshot("a part of its log cannot be read") from error
-            yield [Entry(Position(seq, sub), body, first, ids) for seq, sub, first, ids, body in rows]
 
 
 def image_of(
@@ -69,7 +68,7 @@ def image_of(
     chunks, first = list[bytes](), 0
     for end in range(1, len(log) + 1):
         if end == len(log) or log[end].position.seq - log[first].position.seq > CHUNK_SAMPLES:
-            chunks.append(_ENCODER.encode([(*e.position, e.first_seq, e.ids, e.body) for e in log[first:end]]))
+            chunks.append(pack(log[first:end]))
             first = end
     oldest = (log[0].first_seq if log else None) or state.detector.next_seq
     return Image(state.to_bytes(Horizon(oldest)), chunks, dict(labels), list(incidents))
@@ -77,7 +76,6 @@ def image_of(
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Image)
-_CHUNK = msgspec.msgpack.Decoder(list[Row])
 
 
 def _digest(body: bytes | memoryview) -> bytes:

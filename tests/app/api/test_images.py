@@ -1,13 +1,16 @@
 """Import of an image: a new stream, once, with its log; whatever is wrong with it is refused and leaves nothing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import msgspec
 import pytest
 
-from app.storage import IncidentRow, Position, StoreUnavailable
+from app.storage import Entry, IncidentRow, Position, StoreUnavailable
 from app.storage.memory import MemoryStore
+from app.streams.log.blocks import pack
 from app.streams.log.events import read_event, read_records
 from app.streams.state.image import Image
 from core import Records
@@ -69,38 +72,44 @@ async def test_a_key_s_bound_on_streams_holds(tmp_path):
         assert not await service.store.load("s")
 
 
-def relogged(change: Callable[[list[list]], object]) -> Callable[[Image], None]:
-    """Change the log, given as rows: seq, sub, first seq, ids, body."""
+def relogged(change: Callable[[list[Entry]], object]) -> Callable[[Image], None]:
+    """Change the log."""
 
     def do(image: Image) -> None:
-        rows = [list(row) for chunk in image.chunks for row in msgspec.msgpack.decode(chunk)]
-        change(rows)
-        image.chunks = [msgspec.msgpack.encode(rows)]
+        log = [entry for entries in image.entries() for entry in entries]
+        change(log)
+        image.chunks = [pack(log)]
 
     return do
 
 
-def of_another_width(rows: list[list]) -> None:
-    event = read_event(rows[0][4])
-    records = read_records(event.records)
-    rows[0][4] = msgspec.msgpack.encode(
-        msgspec.structs.replace(event, records=Records.of(1, records.x[:, :2], records.time).to_bytes())
+def first(**fields: Any) -> Callable[[Image], None]:
+    """Change the first entry."""
+    return relogged(
+        lambda log: log.__setitem__(0, replace(log[0], **{name: do(log[0]) for name, do in fields.items()}))
     )
 
 
-def from_the_future(rows: list[list]) -> None:
-    rows[0][4] = msgspec.msgpack.encode(msgspec.structs.replace(read_event(rows[0][4]), at=1e12))
+def of_another_width(entry: Entry) -> bytes:
+    event = read_event(entry.body)
+    records = read_records(event.records)
+    narrow = Records.of(1, records.x[:, :2], records.time)
+    return msgspec.msgpack.encode(msgspec.structs.replace(event, records=narrow.to_bytes()))
+
+
+def from_the_future(entry: Entry) -> bytes:
+    return msgspec.msgpack.encode(msgspec.structs.replace(read_event(entry.body), at=1e12))
 
 
 FAULTS: dict[str, Callable[[Image], object]] = {
-    "a gap": relogged(lambda rows: rows.pop(3)),
-    "no end": relogged(lambda rows: rows.pop()),
-    "no event": relogged(lambda rows: rows[2].__setitem__(4, b"")),
-    "labels first": relogged(lambda rows: rows.insert(0, next(row for row in rows if row[2] is None))),
-    "ids of others": relogged(lambda rows: rows[0].__setitem__(3, ["x"])),
-    "an id that no sample has": relogged(lambda rows: rows[0][3].__setitem__(0, "a\nb")),
-    "another width": relogged(of_another_width),
-    "another time": relogged(from_the_future),
+    "a gap": relogged(lambda log: log.pop(3)),
+    "no end": relogged(lambda log: log.pop()),
+    "no event": first(body=lambda entry: b""),
+    "labels first": relogged(lambda log: log.insert(0, next(one for one in log if one.first_seq is None))),
+    "ids of others": first(ids=lambda entry: ("x",)),
+    "an id that no sample has": first(ids=lambda entry: ("a\nb", *entry.ids[1:])),
+    "another width": first(body=of_another_width),
+    "another time": first(body=from_the_future),
     "no log": lambda image: image.chunks.clear(),
     "no chunk": lambda image: image.chunks.append(b"?"),
     "a label of nobody": lambda image: image.labels.update({1: next(iter(image.labels.values()))}),
