@@ -10,13 +10,13 @@ RUN pip install --no-cache-dir uv==0.13.9
 WORKDIR /src
 # first the packages, pinned by pyproject.toml: a change of the code alone leaves this layer in the cache
 COPY pyproject.toml README.md LICENSE ./
-RUN uv sync --no-cache --no-default-groups --no-install-project
+RUN uv sync --no-cache --no-default-groups --extra archive --no-install-project
 
 COPY core core
 COPY bench bench
 COPY client client
 COPY app app
-RUN uv sync --no-cache --no-default-groups --no-editable
+RUN uv sync --no-cache --no-default-groups --extra archive --no-editable
 
 
 FROM python:3.11.13-slim-bookworm

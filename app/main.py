@@ -49,6 +49,9 @@ from app.security import KeptBytes, KeyFile, KeyRing, KeyWatch, Quotas
 from app.settings import Settings
 from app.sources.catalog import sources_in
 from app.storage import Store, open_store
+from app.storage.archive import open_archive
+from app.streams.log.archive.archive import Archive
+from app.streams.maintenance.archiver import Archiver
 from app.streams.maintenance.checker import Checker
 from app.streams.maintenance.snapshotter import Snapshotter
 from app.streams.maintenance.store_opening import StoreOpening
@@ -114,6 +117,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
         defaults_of=partial(defaults_of, kept_templates),
         tells_of=audience.is_told_of,
         schedule=Planned(kept_windows, clock),
+        archive=archive_of(settings, metrics),
     )
     registry = Registry(worker)
     checker = Checker(registry)
@@ -152,6 +156,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     app.state.service, app.state.store = service, store
     app.state.assets = page.read_assets()
     app.state.sweeper = Sweeper(registry)
+    app.state.archiver = None if worker.archive is None else Archiver(registry, worker.archive)
     app.state.delivery = Delivery(worker, service.rules, audience, service.sender)
     app.state.snapshotter = Snapshotter(registry, checker)
     app.state.summarizer = Summarizer(registry, service.catalog.fleet.fill)
@@ -170,6 +175,13 @@ def interface(*, keys_required: bool) -> page.Asset:
     """Describe the interface, which is the same in every app of this process."""
     described = document(ROUTES, installed_version(), keys_required=keys_required)
     return page.asset(msgspec.json.encode(described), JSON)
+
+
+def archive_of(settings: Settings, metrics: Metrics) -> Archive | None:
+    """Open the archive, if there is one."""
+    if not settings.archive:
+        return None
+    return Archive(open_archive(settings.archive), metrics, settings.archive_cache_mb * 2**20)
 
 
 def watch_of(settings: Settings, keys: KeyRing, clock: Clock, metrics: Metrics) -> KeyWatch | None:
@@ -195,6 +207,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     sweeper.start()
     summarizer.start()
     delivery.start()
+    if app.state.archiver:
+        app.state.archiver.start()
     if service.key_watch:
         service.key_watch.start()
     try:
@@ -209,6 +223,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await service.sender.close()
         await sweeper.stop()
         await summarizer.stop()
+        if app.state.archiver:
+            await app.state.archiver.stop()
         await snapshotter.stop()
         await shut_down(service.tasks, service.registry, service.settings.shutdown_seconds)
         await leases.stop()

@@ -108,6 +108,24 @@ class Settings(BaseSettings):
         None, description="how many of a stream's newest samples can be labelled; default 1000000, on Redis 100000"
     )
     label_horizon_seconds: Seconds = Field(604_800.0, description="how long a sample can be labelled")
+    log_samples: Count | None = Field(
+        None, description="how many of a stream's newest samples stay in the store; default: all that can be labelled"
+    )
+    log_seconds: Seconds | None = Field(
+        None, description="how long a sample stays in the store; default: as long as it can be labelled"
+    )
+    log_bytes: Count | None = Field(
+        None, description="how many bytes of a stream's log up to its snapshot stay in the store; default: no limit"
+    )
+    archive: str = Field(
+        "",
+        repr=False,
+        description="folder or bucket (file:///path, s3://bucket/prefix) for older parts of logs, which can still be"
+        " labelled there; empty: none",
+    )
+    archive_cache_mb: float = Field(
+        64.0, gt=0, allow_inf_nan=False, description="memory for parts of logs that were read from the archive"
+    )
     max_head_bytes: int = Field(65_536, ge=1024, description="most bytes of a request line and its headers")
     max_connections: Count | None = Field(
         None,
@@ -214,6 +232,26 @@ class Settings(BaseSettings):
 
     @property
     def horizon_samples(self) -> int:
+        """Give how many samples can be labelled; without an archive only those in the store."""
+        return self._labelled_samples if self.archive else self.kept_samples
+
+    @property
+    def horizon_seconds(self) -> float:
+        """Give how long a sample can be labelled; without an archive only while it is in the store."""
+        return self.label_horizon_seconds if self.archive else self.kept_seconds
+
+    @property
+    def kept_samples(self) -> int:
+        """Give how many samples of a stream stay in the store."""
+        return min(self._labelled_samples, self.log_samples or self._labelled_samples)
+
+    @property
+    def kept_seconds(self) -> float:
+        """Give how long a sample stays in the store."""
+        return min(self.label_horizon_seconds, self.log_seconds or self.label_horizon_seconds)
+
+    @property
+    def _labelled_samples(self) -> int:
         """Give the label horizon in samples; by default it is shorter on Redis, which keeps the log in memory."""
         return self.label_horizon_samples or (100_000 if self.store.startswith(("redis", "unix")) else 1_000_000)
 

@@ -34,6 +34,7 @@ from app.sources.catalog import UnknownSource
 from app.sources.errors import InvalidMessage, InvalidRecord
 from app.sources.source import InvalidSource
 from app.streams.errors import (
+    ArchiveUnavailable,
     Fenced,
     IdConflict,
     InvalidIds,
@@ -149,6 +150,7 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
 HTTP_CODES = {404: "not_found", 405: "method_not_allowed"}
 STORE_REASONS: dict[type[StoreError], str] = {
     StoreUnavailable: "unavailable",
+    ArchiveUnavailable: "unavailable",
     StaleWriter: "stale",
     Fenced: "stale",
     LeaseHeld: "elsewhere",

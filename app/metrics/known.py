@@ -21,6 +21,7 @@ OBSERVE_STEPS: Final = ("decode", "engine", "append", "encode")
 CELLS: Final = ("tp", "fp", "tn", "fn")
 INCIDENT_EVENTS: Final = core.INCIDENT_EVENTS[1:]
 MISMATCHES: Final = ("version", "other")
+ARCHIVE_READS: Final = ("read", "cached", "missing", "failed")
 STORE_ERRORS: Final = ("unavailable", "stale", "missing", "corrupt", "elsewhere", OTHER)
 TRUTHS: Final = ("normal", "anomalous")
 WRITE_REFUSALS: Final = ("unreachable", "full", "read_only", "locked", "failed", "replaced")

@@ -1,6 +1,6 @@
 """The metrics of one app: what it counts, what it measures, and what each scrape reads of its streams."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import sub
 from typing import Final
 
@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 
 from app.metrics.distribution import Distribution
 from app.metrics.known import (
+    ARCHIVE_READS,
     CELLS,
     CLOSINGS,
     CONNECTION_CLOSINGS,
@@ -142,6 +143,14 @@ class Metrics:
             "store_errors", "requests that failed because of the store, by reason", "reason", STORE_ERRORS
         )
 
+        self.archived_samples = self._counter("archived_samples", "samples moved from the store to the archive")
+        self._archived_bytes = self._counter("archived_bytes", "bytes of the files written to the archive")
+        self.archive_failures = self._counter("archive_failures", "rounds of moves that failed because of the archive")
+        text = "parts of logs read back from the archive, or from the memory for them; missing or failed"
+        self._archive_reads = self._by("archive_reads", text, "outcome", ARCHIVE_READS)
+        text = "how long moves to the archive have been failing; 0 if they succeed, or without an archive"
+        self._archive_failing = self._gauge("archive_failing_seconds", text)
+
         text = "writes of streams that the store refused, by requests and by the service itself, by cause"
         self.refused_writes = self._by("store_refused_writes", text, "cause", WRITE_REFUSALS)
         self._store_used = self._gauge(
@@ -255,6 +264,18 @@ class Metrics:
         self.memory_budget.set(memory_budget_bytes)
         self.snapshot_due.set(snapshot_due_seconds)
         self._streams.source = source
+
+    def note_archived_bytes(self, size_bytes: int) -> None:
+        """Count bytes written to the archive."""
+        self._archived_bytes.inc(size_bytes)
+
+    def note_archive_read(self, outcome: str) -> None:
+        """Count a part of a log that was to be read back."""
+        self._archive_reads[outcome].inc()
+
+    def watch_archive(self, failing_seconds: Callable[[], float]) -> None:
+        """Read this at each scrape."""
+        self._archive_failing.set_function(failing_seconds)
 
     def note_usage(self, usage: Usage) -> None:
         """Note how full the store is."""

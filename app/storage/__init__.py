@@ -2,6 +2,7 @@
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import (
+    ArchiveUnavailable,
     Cause,
     Fenced,
     LeaseHeld,
@@ -12,6 +13,7 @@ from app.storage.errors import (
     StreamNotFound,
     TooManyStreams,
 )
+from app.storage.files import FileRow
 from app.storage.incidents import (
     INCIDENTS_KEPT,
     MARKS_KEPT,
@@ -24,7 +26,7 @@ from app.storage.incidents import (
 )
 from app.storage.interface import NO_LABELS, Append, DocumentKind, Durability, Remains, Silence, Store, StreamSize
 from app.storage.log import BASE_SAMPLES, MAX_SEQ, START, Entry, Position, Snapshot
-from app.storage.pages import is_full
+from app.storage.pages import collect_batches, is_full, take_page
 from app.storage.summaries import SummaryRow
 from app.storage.urls import open_reader, open_store
 from app.storage.usage import Usage
@@ -40,12 +42,14 @@ __all__ = [
     "NO_LABELS",
     "START",
     "Append",
+    "ArchiveUnavailable",
     "Bound",
     "Cause",
     "DocumentKind",
     "Durability",
     "Entry",
     "Fenced",
+    "FileRow",
     "IncidentChange",
     "IncidentKey",
     "IncidentRow",
@@ -65,7 +69,9 @@ __all__ = [
     "SummaryRow",
     "TooManyStreams",
     "Usage",
+    "collect_batches",
     "is_full",
     "open_reader",
     "open_store",
+    "take_page",
 ]

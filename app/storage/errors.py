@@ -29,6 +29,13 @@ class StoreUnavailable(StoreError):
         self.reason, self.cause = reason, cause
 
 
+class ArchiveUnavailable(StoreUnavailable):
+    """The archive cannot be used now. Nothing in the store has changed, and trying again may work."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the archive: {reason}")
+
+
 class StaleWriter(StoreError):
     """The stream has moved on: the writer's copy is not the newest one."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import StoreError
+from app.storage.files import FileRow
 from app.storage.incidents import NEW, NO_INCIDENTS, IncidentChange, IncidentKey, IncidentRow, Mark
 from app.storage.log import Entry, Position, Snapshot
 from app.storage.summaries import SummaryRow
@@ -34,6 +35,8 @@ class DocumentKind(StrEnum):
     RULE = "rule"
     TEMPLATE = "template"
     WINDOW = "window"
+    ERASURE = "erasure"
+    """A deleted stream whose archived files are to be erased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +161,18 @@ class Store(Protocol):
         """Append to the logs of many streams: for each the error that append would raise, or None."""
 
     async def save_snapshot(
-        self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
+        self,
+        stream: str,
+        snapshot: Snapshot,
+        keep_from_seq: int,
+        token: int = 0,
+        *,
+        as_base: bool = False,
+        keep_labels: bool = False,
     ) -> None:
         """Replace the snapshot, then trim older entries that end before `keep_from_seq`, with their ids and labels.
+
+        With keep_labels the labels stay until drop_files, since the samples are archived.
 
         The snapshot also becomes the base if there is none, if the base is old, if the trimmed log would not continue
         it, or with as_base. Raises StreamNotFound, or StaleWriter if the stored snapshot is newer or the log does not
@@ -205,6 +217,23 @@ class Store(Protocol):
 
     async def find_incidents(self, stream: str, seqs: Sequence[int]) -> dict[int, IncidentRow]:
         """Give the known ones of these incidents."""
+
+    async def put_file(
+        self, stream: str, row: FileRow, token: int = 0, labels: Mapping[int, bytes] = NO_LABELS
+    ) -> None:
+        """Put an archived file into the index, in place of another that ends at the same sample, and add labels.
+
+        Raises StreamNotFound, Fenced. A stream that is replaced, restored or deleted loses its index.
+        """
+
+    async def drop_files(self, stream: str, last_seq: int, token: int = 0) -> None:
+        """Take the files that end at or before a sample out of the index, then the labels of such samples."""
+
+    async def files(self, stream: str) -> list[FileRow]:
+        """Read the index of archived files, in order, without their ids."""
+
+    async def file_ids(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the ids of those of these files that are known."""
 
     async def newest_incidents(self, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
         """List incidents of all streams, the newest first, from before a place on; some may be gone from the index."""

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Self
 
 # a request can also fail with these errors of the store
+from app.storage import ArchiveUnavailable as ArchiveUnavailable
 from app.storage import Fenced as Fenced
 from app.storage import LeaseHeld as LeaseHeld
 from app.storage import StaleWriter as StaleWriter

@@ -238,6 +238,12 @@ def add_store(dashboard: Dashboard) -> None:
             (rate("itan_store_refused_writes_total", "cause"), "{{cause}}"),
         ),
         chart(
+            "Samples moved to the archive",
+            "Samples a second that went from the store to the archive. Without them logs grow in the store.",
+            "ops",
+            (rate("itan_archived_samples_total", "instance"), "{{instance}}"),
+        ),
+        chart(
             "SQLite files",
             "SQLite copies the write-ahead file into the database every 4 MB, unless a long read prevents it.",
             "bytes",

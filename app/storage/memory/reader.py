@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from app.storage.errors import StreamNotFound
+from app.storage.files import FileRow
 from app.storage.incidents import NEW, IncidentChange, IncidentKey, IncidentRow
 from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot
@@ -62,6 +63,16 @@ class MemoryReader:
         """Give the known ones of these incidents."""
         known = self.stored[stream].incidents if stream in self.stored else {}
         return {seq: known[seq] for seq in possible_seqs(seqs) if seq in known}
+
+    async def files(self, stream: str) -> list[FileRow]:
+        """Read the index of files in order."""
+        known = self.stored[stream].files if stream in self.stored else {}
+        return [known[seq]._replace(ids=b"") for seq in sorted(known)]
+
+    async def file_ids(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the ids of files."""
+        known = self.stored[stream].files if stream in self.stored else {}
+        return {seq: known[seq].ids for seq in seqs if seq in known}
 
     async def newest_incidents(self, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
         """List incidents of all streams."""

@@ -8,6 +8,7 @@ from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Fenced, LeaseHeld, StaleWriter, StoreError, TooManyStreams
+from app.storage.files import FileRow, check_file
 from app.storage.incidents import MARKS_KEPT, NEW, NO_INCIDENTS, IncidentChange, IncidentRow, Mark, check_incidents
 from app.storage.interface import NO_LABELS, Append, DocumentKind
 from app.storage.log import (
@@ -169,7 +170,14 @@ class MemoryStore(MemoryReader):
         return outcomes
 
     async def save_snapshot(
-        self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
+        self,
+        stream: str,
+        snapshot: Snapshot,
+        keep_from_seq: int,
+        token: int = 0,
+        *,
+        as_base: bool = False,
+        keep_labels: bool = False,
     ) -> None:
         """Replace the snapshot and trim."""
         stored = self._get_for(stream, token)
@@ -182,7 +190,7 @@ class MemoryStore(MemoryReader):
         if as_base or base_is_due(based, snapshot.position, last):
             stored.base = snapshot
         stored.snapshot = snapshot
-        stored.trim(last)
+        stored.trim(last, keep_labels=keep_labels)
 
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
         """Replace the stream's state."""
@@ -205,6 +213,21 @@ class MemoryStore(MemoryReader):
         """Put incidents into the index."""
         check_incidents(rows)
         self._get_for(stream, token).put_incidents(rows)
+
+    async def put_file(
+        self, stream: str, row: FileRow, token: int = 0, labels: Mapping[int, bytes] = NO_LABELS
+    ) -> None:
+        """Put a file into the index."""
+        check_file(row)
+        stored = self._get_for(stream, token)
+        stored.files[row.seq] = row
+        stored.labels.update(labels)
+
+    async def drop_files(self, stream: str, last_seq: int, token: int = 0) -> None:
+        """Take files out of the index, and drop labels."""
+        stored = self._get_for(stream, token)
+        stored.files = {seq: row for seq, row in stored.files.items() if seq > last_seq}
+        stored.drop_labels(last_seq)
 
     async def move_changes(self, gone: Sequence[Mark], come: Sequence[Mark] = ()) -> None:
         """Move marks."""

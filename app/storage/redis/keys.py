@@ -36,12 +36,14 @@ class StreamKeys(NamedTuple):
     lease: str
     base: str
     incidents: str
+    files: str
+    file_ids: str
 
 
-TYPES = StreamKeys("hash", "string", "stream", "hash", "hash", "hash", "string", "hash")
+TYPES = StreamKeys("hash", "string", "stream", "hash", "hash", "hash", "string", "hash", "hash", "hash")
 
 
 def stream_keys(stream: str) -> StreamKeys:
     """Name the keys of a stream."""
-    parts = ("meta", "snap", "log", "ids", "labels", "lease", "base", "incidents")
+    parts = ("meta", "snap", "log", "ids", "labels", "lease", "base", "incidents", "files", "file_ids")
     return StreamKeys(*(f"{PREFIX}{{{stream}}}:{part}" for part in parts))

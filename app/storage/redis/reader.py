@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.storage.errors import StoreCorrupt
+from app.storage.files import FileRow
 from app.storage.incidents import NEW, IncidentChange, IncidentKey, IncidentRow, lane_bounds, parse_mark
 from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import START, Entry, Position, Snapshot
@@ -77,6 +78,15 @@ class RedisReader:
         """Give the known ones of these incidents."""
         known = await self._look_up(stream, stream_keys(stream).incidents, possible_seqs(seqs))
         return {seq: as_incident(seq, value) for seq, value in known}
+
+    async def files(self, stream: str) -> list[FileRow]:
+        """Read the index of files in order."""
+        found: dict[bytes, bytes] = await self._calls.send("HGETALL", stream_keys(stream).files)
+        return sorted(FileRow(int(seq), body) for seq, body in found.items())
+
+    async def file_ids(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the ids of files."""
+        return dict(await self._look_up(stream, stream_keys(stream).file_ids, possible_seqs(seqs)))
 
     async def newest_incidents(self, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
         """List incidents of all streams."""
@@ -162,9 +172,10 @@ class RedisReader:
         return [stream for stream, is_there in zip(streams, there, strict=True) if is_there]
 
     async def _is_there(self, stream: str) -> bool:
-        """Tell whether a stream has any key but its lease and its incidents."""
+        """Tell whether a stream has any key but its lease and its indexes of incidents and files."""
         keys = stream_keys(stream)
-        return bool(await self._calls.send("EXISTS", *(key for key in keys if key not in (keys.lease, keys.incidents))))
+        others = (keys.lease, keys.incidents, keys.files, keys.file_ids)
+        return bool(await self._calls.send("EXISTS", *(key for key in keys if key not in others)))
 
     async def _look_up(self, stream: str, key: str, fields: Sequence[Any]) -> list[tuple[Any, bytes]]:
         known: list[tuple[Any, bytes]] = []

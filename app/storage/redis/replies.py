@@ -75,7 +75,7 @@ def remains_of(
 ) -> Remains | None:
     """Say what is left of a stream; None if nothing is."""
     types = StreamKeys(*(str(kind, "ascii") for kind in found))
-    if set(types._replace(lease="none", incidents="none")) == {"none"}:
+    if set(types._replace(lease="none", incidents="none", files="none", file_ids="none")) == {"none"}:
         return None
     head, at, based, *expected = meta or [None, b"0-0", b"0-0", None, None, None]
     faults = foreign_keys(stream, types)

@@ -11,6 +11,7 @@ import msgspec
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Fenced, LeaseHeld, StoreError, TooManyStreams
+from app.storage.files import FileRow, check_file
 from app.storage.incidents import (
     INCIDENTS_KEPT,
     MARKS_KEPT,
@@ -52,7 +53,7 @@ from app.storage.write_refusals import WriteRefusals, records_outcomes, records_
 OUTLIVES_SECONDS = 60.0
 # A hand-over request expires after this time; a worker that still wants the stream asks again.
 REQUEST_SECONDS = 60
-REQUESTS_AT_ONCE = MARKS_AT_ONCE = 1000
+REQUESTS_AT_ONCE = MARKS_AT_ONCE = LABELS_PER_STEP = 1000
 
 
 class RedisStore(RedisReader):
@@ -202,7 +203,14 @@ class RedisStore(RedisReader):
 
     @records_refusals
     async def save_snapshot(
-        self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
+        self,
+        stream: str,
+        snapshot: Snapshot,
+        keep_from_seq: int,
+        token: int = 0,
+        *,
+        as_base: bool = False,
+        keep_labels: bool = False,
     ) -> None:
         """Replace the snapshot and trim, step by step."""
         check_position(snapshot.position)
@@ -211,7 +219,7 @@ class RedisStore(RedisReader):
         given = (token, str(snapshot.position), snapshot.body, trimmed, BASE_SAMPLES, int(as_base))
         reply = await self._calls.read("save", stream, *given)
         accept(reply, stream, snapshot.position, token)
-        while last.seq >= 0 and status(await self._calls.read("trim", stream, str(last))) == "more":
+        while last.seq >= 0 and status(await self._calls.read("trim", stream, str(last), int(keep_labels))) == "more":
             pass
 
     @records_refusals
@@ -221,6 +229,27 @@ class RedisStore(RedisReader):
         await self._list_incidents(stream, rows)
         reply = await self._calls.change("incidents", stream, token, INCIDENTS_KEPT, *_incident_fields(rows))
         accept(reply, stream, START, token)
+
+    @records_refusals
+    async def put_file(
+        self, stream: str, row: FileRow, token: int = 0, labels: Mapping[int, bytes] = NO_LABELS
+    ) -> None:
+        """Put a file into the index."""
+        check_file(row)
+        given = chain.from_iterable((int(seq), body) for seq, body in labels.items())
+        accept(await self._calls.change("put_file", stream, token, *row, *given), stream, START, token)
+
+    @records_refusals
+    async def drop_files(self, stream: str, last_seq: int, token: int = 0) -> None:
+        """Take files out of the index, and drop labels, step by step."""
+        labels, cursor = stream_keys(stream).labels, 0
+        while True:
+            cursor, found = await self._calls.send("HSCAN", labels, cursor, "COUNT", LABELS_PER_STEP)
+            old = [seq for seq in found if int(seq) <= last_seq]
+            reply = await self._calls.read("drop_files", stream, token, last_seq, *old)
+            accept(reply, stream, START, token)
+            if int(cursor) == 0:
+                return
 
     async def move_changes(self, gone: Sequence[Mark], come: Sequence[Mark] = ()) -> None:
         """Move marks: what comes is kept before anything goes."""

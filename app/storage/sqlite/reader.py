@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from app.storage.errors import StoreUnavailable
+from app.storage.files import FileRow
 from app.storage.incidents import NEW, IncidentChange, IncidentKey, IncidentRow
 from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot
@@ -80,6 +81,14 @@ class SqliteReader:
     async def find_incidents(self, stream: str, seqs: Sequence[int]) -> dict[int, IncidentRow]:
         """Give the known ones of these incidents."""
         return await self._read(partial(reads.find_incidents, stream=stream, seqs=possible_seqs(seqs)))
+
+    async def files(self, stream: str) -> list[FileRow]:
+        """Read the index of files in order."""
+        return await self._read(partial(reads.files, stream=stream))
+
+    async def file_ids(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the ids of files."""
+        return await self._read(partial(reads.file_ids, stream=stream, seqs=possible_seqs(seqs)))
 
     async def newest_incidents(self, before: IncidentKey | None, limit: int) -> list[IncidentKey]:
         """List incidents of all streams."""

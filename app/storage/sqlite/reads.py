@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from time import time
 
 from app.storage.errors import StoreCorrupt, StreamNotFound
+from app.storage.files import FileRow
 from app.storage.incidents import IncidentChange, IncidentKey, IncidentRow, lane_bounds, parse_mark
 from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot, find_gap
@@ -83,6 +84,20 @@ def find_incidents(connection: sqlite3.Connection, stream: str, seqs: Sequence[i
     """Give the known ones of these incidents."""
     select = "SELECT seq, opened, body FROM incidents WHERE stream = ? AND seq IN"
     return {row[0]: IncidentRow(*row) for row in select_among(connection, select, stream, seqs)}
+
+
+def files(connection: sqlite3.Connection, stream: str) -> list[FileRow]:
+    """Read the index of files in order."""
+    number = number_of(connection, stream)
+    return [
+        FileRow(*row)
+        for row in connection.execute("SELECT seq, body FROM files WHERE stream = ? ORDER BY seq", (number,))
+    ]
+
+
+def file_ids(connection: sqlite3.Connection, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+    """Give the ids of files."""
+    return dict(select_among(connection, "SELECT seq, ids FROM files WHERE stream = ? AND seq IN", stream, seqs))
 
 
 def newest_incidents(connection: sqlite3.Connection, before: IncidentKey | None, limit: int) -> list[IncidentKey]:

@@ -24,6 +24,9 @@ LATER_TABLES = {
     "incident_changes": """CREATE TABLE IF NOT EXISTS incident_changes (
     mark TEXT PRIMARY KEY) WITHOUT ROWID;
 """,
+    "files": """CREATE TABLE IF NOT EXISTS files (
+    stream INTEGER, seq INTEGER, body BLOB NOT NULL, ids BLOB NOT NULL, PRIMARY KEY (stream, seq));
+""",
     "summaries": """CREATE TABLE IF NOT EXISTS summaries (
     stream INTEGER PRIMARY KEY, body BLOB NOT NULL);
 """,

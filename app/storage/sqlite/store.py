@@ -14,6 +14,7 @@ from limits.aio.storage import MemoryStorage
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Cause, StoreCorrupt, StoreError, StoreUnavailable
+from app.storage.files import FileRow, check_file
 from app.storage.incidents import NO_INCIDENTS, IncidentRow, Mark, check_incidents
 from app.storage.interface import NO_LABELS, Append, DocumentKind, Durability
 from app.storage.log import Entry, Position, Snapshot, check_append, check_position, check_replace, last_trimmable
@@ -162,14 +163,21 @@ class SqliteStore(SqliteReader):
 
     @records_refusals
     async def save_snapshot(
-        self, stream: str, snapshot: Snapshot, keep_from_seq: int, token: int = 0, *, as_base: bool = False
+        self,
+        stream: str,
+        snapshot: Snapshot,
+        keep_from_seq: int,
+        token: int = 0,
+        *,
+        as_base: bool = False,
+        keep_labels: bool = False,
     ) -> None:
         """Replace the snapshot and trim, step by step."""
         check_position(snapshot.position)
         last = last_trimmable(snapshot.position, keep_from_seq)
         save = partial(writes.save_snapshot, stream=stream, snapshot=snapshot, last=last, as_base=as_base)
         await self.writer.run(save)
-        while await self.writer.run(partial(writes.trim, stream=stream, last=last)):
+        while await self.writer.run(partial(writes.trim, stream=stream, last=last, keep_labels=keep_labels)):
             pass
 
     @records_refusals
@@ -177,6 +185,19 @@ class SqliteStore(SqliteReader):
         """Put incidents into the index."""
         check_incidents(rows)
         await self.writer.run(partial(writes.put_incidents, stream=stream, rows=rows))
+
+    @records_refusals
+    async def put_file(
+        self, stream: str, row: FileRow, token: int = 0, labels: Mapping[int, bytes] = NO_LABELS
+    ) -> None:
+        """Put a file into the index."""
+        check_file(row)
+        await self.writer.run(partial(writes.put_file, stream=stream, row=row, labels=dict(labels)))
+
+    @records_refusals
+    async def drop_files(self, stream: str, last_seq: int, token: int = 0) -> None:
+        """Take files out of the index, and drop labels."""
+        await self.writer.run(partial(writes.drop_files, stream=stream, last_seq=last_seq))
 
     async def move_changes(self, gone: Sequence[Mark], come: Sequence[Mark] = ()) -> None:
         """Move marks."""

@@ -8,6 +8,7 @@ import msgspec
 
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import StaleWriter, StoreError, TooManyStreams
+from app.storage.files import FileRow
 from app.storage.incidents import (
     INCIDENTS_KEPT,
     MARKS_KEPT,
@@ -86,13 +87,17 @@ def append(
             ((number, name, seq) for name, seq in entry.named_samples()),
         )
     if labels:
-        connection.executemany(
-            "INSERT INTO labels VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body",
-            ((number, int(seq), body) for seq, body in labels.items()),
-        )
+        _put_labels(connection, number, labels)
     if incidents:
         _put_incidents(connection, number, incidents)
         _mark_changes(connection, stream, entry.position, incidents)
+
+
+def _put_labels(connection: sqlite3.Connection, number: int, labels: Mapping[int, bytes]) -> None:
+    connection.executemany(
+        "INSERT INTO labels VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body",
+        ((number, int(seq), body) for seq, body in labels.items()),
+    )
 
 
 def append_each(connection: sqlite3.Connection, appends: Sequence[Append]) -> list[StoreError | None]:
@@ -156,8 +161,8 @@ def _put_snapshot(connection: sqlite3.Connection, table: str, number: int, snaps
     connection.execute(query, (number, *snapshot.position, snapshot.body))
 
 
-def trim(connection: sqlite3.Connection, stream: str, last: Position) -> bool:
-    """Drop some of the entries up to a position; True while there are more."""
+def trim(connection: sqlite3.Connection, stream: str, last: Position, *, keep_labels: bool = False) -> bool:
+    """Drop some of the entries up to a position, with their labels or without; True while there are more."""
     number, _ = find_stream(connection, stream)
     last = min(last, *(snapshot_position(connection, table, number) or START for table in ("snapshots", "bases")))
     oldest = connection.execute(
@@ -168,6 +173,8 @@ def trim(connection: sqlite3.Connection, stream: str, last: Position) -> bool:
     dropped = list(_take_step(oldest))
     if dropped:
         _drop(connection, number, dropped)
+        if not keep_labels:
+            _drop_labels(connection, number, dropped[-1][0].position.seq)
     return bool(dropped)
 
 
@@ -185,7 +192,6 @@ def _take_step(rows: Iterable[Sequence[object]]) -> Iterator[tuple[Entry, int]]:
 def _drop(connection: sqlite3.Connection, number: int, dropped: list[tuple[Entry, int]]) -> None:
     last = dropped[-1][0].position
     connection.execute("DELETE FROM log WHERE stream = ? AND (seq, sub) <= (?, ?)", (number, *last))
-    connection.execute("DELETE FROM labels WHERE stream = ? AND seq <= ?", (number, last.seq))
     connection.executemany(
         "DELETE FROM ids WHERE stream = ? AND id = ? AND seq = ?",  # a newer sample may bear the same id
         ((number, name, seq) for entry, _ in dropped for name, seq in entry.named_samples()),
@@ -194,6 +200,24 @@ def _drop(connection: sqlite3.Connection, number: int, dropped: list[tuple[Entry
         "UPDATE streams SET log_entries = log_entries - ?, log_bytes = log_bytes - ? WHERE number = ?",
         (len(dropped), sum(size_bytes for _, size_bytes in dropped), number),
     )
+
+
+def _drop_labels(connection: sqlite3.Connection, number: int, last_seq: int) -> None:
+    connection.execute("DELETE FROM labels WHERE stream = ? AND seq <= ?", (number, last_seq))
+
+
+def put_file(connection: sqlite3.Connection, stream: str, row: FileRow, labels: Mapping[int, bytes]) -> None:
+    """Put a file into the index, and add labels."""
+    number, _ = find_stream(connection, stream)
+    connection.execute("REPLACE INTO files VALUES (?, ?, ?, ?)", (number, *row))
+    _put_labels(connection, number, labels)
+
+
+def drop_files(connection: sqlite3.Connection, stream: str, last_seq: int) -> None:
+    """Take files out of the index, and drop labels."""
+    number, _ = find_stream(connection, stream)
+    connection.execute("DELETE FROM files WHERE stream = ? AND seq <= ?", (number, last_seq))
+    _drop_labels(connection, number, last_seq)
 
 
 def put_incidents(connection: sqlite3.Connection, stream: str, rows: Sequence[IncidentRow]) -> None:
@@ -273,7 +297,7 @@ def purge(connection: sqlite3.Connection) -> bool:
         ("incidents", "seq", STEP_ROWS),
     )
     if not any(_remove_rows(connection, doomed[0], *step) for step in steps):
-        for table in ("snapshots", "bases", "summaries"):
+        for table in ("snapshots", "bases", "summaries", "files"):
             connection.execute(f"DELETE FROM {table} WHERE stream = ?", doomed)  # noqa: S608 (names above)
         connection.execute("DELETE FROM doomed WHERE stream = ?", doomed)
     return True

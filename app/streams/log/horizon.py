@@ -26,6 +26,10 @@ class Horizon:
         earlier = takewhile(lambda mark: mark[1] < time, self.watermarks)
         return max((seq for seq, _ in earlier), default=self.oldest_seq)
 
+    def observed_before(self, time: float) -> int:
+        """Give the newest sample known so far before which all had been observed by this time; 0 if none is known."""
+        return max((seq for seq, at in self.watermarks if at <= time), default=0)
+
     def with_last(self, next_seq: int, at: float) -> "Horizon":
         """Give the horizon with a watermark behind all samples; the last one was observed at this time."""
         earlier = [watermark for watermark in self.watermarks if watermark[0] < next_seq and watermark[1] <= at]
@@ -33,7 +37,7 @@ class Horizon:
 
     def advanced(self, next_seq: int, now: float, samples: int, seconds: float, step: int = STEP) -> "Horizon":
         """Give the present horizon: the newest `samples` that are younger than `seconds`."""
-        by_age = max((seq for seq, at in self.watermarks if at <= now - seconds), default=0)
+        by_age = self.observed_before(now - seconds)
         # a clock that is wrong by years must not empty the log at once: age removes at most 1/step of it each time
         by_age = min(by_age, self.oldest_seq + max(1, (next_seq - self.oldest_seq) // step))
         oldest = max(by_age, self.oldest_to_label(next_seq, samples))

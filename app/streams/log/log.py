@@ -4,9 +4,12 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from app.storage import Entry, IncidentRow, Position, Remains, Snapshot
+from app.storage import START, Entry, IncidentRow, Position, Remains, Snapshot
+
+if TYPE_CHECKING:
+    from app.streams.log.archive.tier import Archived
 
 FIRST_ENTRIES = 4
 MAX_ENTRIES = 256
@@ -45,6 +48,18 @@ class Log:
 
     store: Source
     stream: str
+    archived: "Archived | None" = None
+    """What of it was moved to the archive; None without one."""
+
+    @property
+    def kept(self) -> "Log":
+        """Give the part that the store keeps."""
+        return self
+
+    async def oldest_seq(self, head: Position) -> int:
+        """Give the oldest sample in the log, or the next one to come after the head."""
+        entries = await self.entries(START, 1)
+        return first_seq(entries[0]) if entries else head.seq + 1
 
     async def entries(self, after: Position, limit: int) -> list[Entry]:
         """Read up to `limit` entries after `after`, in order, or fewer once they fill a page."""
@@ -87,3 +102,8 @@ class Log:
             yield entries, remaining
             await asyncio.sleep(0)
             remaining = remaining[bisect_right(remaining, entries[-1].position.seq) :]
+
+
+def first_seq(entry: Entry) -> int:
+    """Give the first sample at or after an entry: after a label event, the next one."""
+    return entry.position.seq + 1 if entry.first_seq is None else entry.first_seq

@@ -78,7 +78,7 @@ async def copy(source: Source, target: Store, stream: str, token: int = 0) -> Co
 
 async def copy_documents(source: Source, target: Store) -> None:
     """Copy the documents that the target lacks."""
-    for kind in DocumentKind:
+    for kind in set(DocumentKind) - {DocumentKind.ERASURE}:  # what a restore brings back must stay
         present = await target.documents(kind)
         for name, body in (await source.documents(kind)).items():
             if name not in present:

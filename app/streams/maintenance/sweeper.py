@@ -92,8 +92,8 @@ class Sweeper(Background):
         """Tell whether a stream that stores no snapshots any more has a log older than the label horizon."""
         if not silence.log_entries or silence.seconds < 2 * self._settings.snapshot_every_seconds:
             return False
-        before = self._clock.steady() - self._settings.label_horizon_seconds
-        entries = await self._registry.worker.log(stream).entries(START, 1)
+        before = self._clock.steady() - self._settings.kept_seconds
+        entries = await self._registry.worker.log(stream).kept.entries(START, 1)
         with suppress(UnreadableEvent):
             return bool(entries) and read_event(entries[0].body).at < before
         return False

@@ -31,7 +31,7 @@ def read_or_none(snapshot: Snapshot) -> StreamState | None:
 async def find_first_state(log: Log, remains: Remains) -> StreamState | None:
     """Make the state that a stream began with, from the config that can still be read in a damaged snapshot."""
     try:
-        first = await log.entries(START, 1)
+        first = await log.kept.entries(START, 1)
     except StoreCorrupt:
         return None
     if not first:

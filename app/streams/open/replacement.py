@@ -41,7 +41,8 @@ async def delete(session: Session, reason: str = "request") -> bool:
     """Delete the stream; tell whether there was one."""
     await session.leases.acquire(session.stream)
     try:
-        existed = await session.store.delete(session.stream, session.leases.token(session.stream))
+        async with session.erasing():
+            existed = await session.store.delete(session.stream, session.leases.token(session.stream))
         session.metrics.streams_deleted[reason].inc(existed)
         return existed
     finally:

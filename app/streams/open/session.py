@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 from app.figures import StreamFigures
@@ -15,6 +15,7 @@ from app.storage import (
     START,
     Append,
     Bound,
+    DocumentKind,
     Entry,
     Fenced,
     IncidentRow,
@@ -31,6 +32,7 @@ from app.streams.log.reader import LogReader
 from app.streams.open.backoff import Backoff
 from app.streams.open.loader import StateLoader
 from app.streams.open.models import Defaults
+from app.streams.open.retention import Retention
 from app.streams.open.schedule import Period
 from app.streams.open.snapshot_writer import SnapshotWriter
 from app.streams.open.summary import Summary, summary_of
@@ -66,9 +68,10 @@ class Session:
         self.used_at = self.clock.monotonic()
         self.counted_bytes = 0
         """What the registry has counted of this stream's memory."""
-        self.log = worker.log(stream)
+        self.log = worker.log(stream, lambda: self._is_current)
         self.reader = LogReader(self.log)
-        self.snapshots = SnapshotWriter(stream, worker)
+        self.retention = Retention(worker, self.log)
+        self.snapshots = SnapshotWriter(stream, worker, self.retention)
         self.backoff = Backoff(self.clock)
         self.summary_is_due = False
         """Whether the state has changed since the store got a summary of it."""
@@ -106,7 +109,9 @@ class Session:
     @property
     def memory_bytes(self) -> int:
         """Give the bytes of the stream in memory; 0 while it is not there."""
-        return 0 if self._state is None else self._state.memory_bytes()
+        if self._state is None:
+            return 0
+        return self._state.memory_bytes() + (self.log.archived.size_bytes if self.log.archived else 0)
 
     @property
     def snapshot_is_due(self) -> bool:
@@ -184,6 +189,8 @@ class Session:
     def place(self, state: StreamState | None) -> None:
         """Take a state as the newest; None if there is no such stream."""
         self._state, self._is_trusted = state, True
+        if self.log.archived is not None:
+            self.log.archived.forget()
         self.summary_is_due, self.written_at = state is not None, None
         if state is not None:
             state.figures.stream = self.stream
@@ -286,6 +293,16 @@ class Session:
         is_news = self._worker.tells_of(self.stream)
         newest = sorted(incidents, key=lambda incident: incident.seq)[-INCIDENTS_KEPT:]
         return [incident.row(is_news=is_news) for incident in newest]
+
+    @asynccontextmanager
+    async def erasing(self) -> AsyncIterator[None]:
+        """Erase the stream's archived files after the block that deletes the stream, even if that is the last we do."""
+        if self.log.archived is None:
+            yield
+            return
+        await self.store.put_document(DocumentKind.ERASURE, self.stream, repr(self.clock.now()).encode())
+        yield
+        self._worker.to_erase.set()
 
     async def save(self) -> None:
         """Store a snapshot if the state has changed and this worker writes the stream."""

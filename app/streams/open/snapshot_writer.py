@@ -4,7 +4,8 @@ import logging
 import math
 
 from app.storage import Snapshot
-from app.streams.log.horizon import STEP
+from app.streams.log.horizon import STEP, Horizon
+from app.streams.open.retention import Retention
 from app.streams.open.worker import Worker
 from app.streams.state.state import StreamState
 from core import InvalidState
@@ -15,8 +16,8 @@ logger = logging.getLogger(__name__)
 class SnapshotWriter:
     """Stores snapshots and trims the log; unsaved_since is the time of the oldest change that no snapshot holds."""
 
-    def __init__(self, stream: str, worker: Worker) -> None:
-        self._stream, self._worker = stream, worker
+    def __init__(self, stream: str, worker: Worker, retention: Retention) -> None:
+        self._stream, self._worker, self._retention = stream, worker, retention
         self._store, self._clock, self._settings = worker.store, worker.clock, worker.settings
         self.unsaved_since: float | None = None
         self._retry_at = -math.inf
@@ -41,22 +42,25 @@ class SnapshotWriter:
         return is_long or state.unsaved_events >= self._settings.snapshot_every_events
 
     async def write(self, state: StreamState, *, as_base: bool = False, step: int = STEP) -> None:
-        """Store a snapshot and trim the log to the label horizon. Raises InvalidState, and the log stays as it is."""
-        horizon = state.horizon.advanced(
-            state.detector.next_seq,
-            self._clock.steady(),
-            self._settings.horizon_samples,
-            self._settings.label_horizon_seconds,
-            step,
-        )
-        snapshot = Snapshot(state.position, state.to_bytes(horizon))
-        token = self._worker.leases.token(self._stream)
-        await self._store.save_snapshot(self._stream, snapshot, horizon.oldest_seq, token, as_base=as_base)
+        """Store a snapshot and trim the log. Raises InvalidState, and the log stays as it is."""
+        horizon = await self._store_with(state, self._retention.horizon(state, step), as_base=as_base)
         self._worker.metrics.snapshots.inc()
         state.horizon, state.unsaved_events, state.snapshot_failure = horizon, 0, None
         state.update_figures()
-        state.figures.snapshot_bytes = len(snapshot.body)
         self.unsaved_since = None
+        await self._retention.note_saved(state)
+
+    async def _store_with(self, state: StreamState, horizon: Horizon, *, as_base: bool) -> Horizon:
+        """Store a snapshot and trim the log to a horizon, or to a later one if it would take too many bytes."""
+        horizon = await self._retention.fitted(horizon, state.detector.next_seq)
+        snapshot = Snapshot(state.position, state.to_bytes(horizon))
+        token, trim = self._worker.leases.token(self._stream), await self._retention.trimming(horizon)
+        await self._store.save_snapshot(
+            self._stream, snapshot, trim.keep_from_seq, token, as_base=as_base, keep_labels=trim.keep_labels
+        )
+        state.figures.snapshot_bytes = len(snapshot.body)
+        fitted = await self._retention.fitted(horizon, state.detector.next_seq)
+        return horizon if fitted == horizon else await self._store_with(state, fitted, as_base=as_base)
 
     def note_invalid(self, state: StreamState, error: InvalidState) -> None:
         """Go on without a snapshot, since the log holds everything; try again when the next one would be due."""

@@ -1,12 +1,16 @@
 """What all streams of this process share."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from app.metrics import Metrics
 from app.settings import Settings
 from app.storage import Store
+from app.streams.log.archive.archive import Archive
+from app.streams.log.archive.log import ArchivedLog
+from app.streams.log.archive.tier import Archived, never
 from app.streams.log.log import Log
 from app.streams.open.clock import Clock
 from app.streams.open.health import StreamHealth
@@ -41,10 +45,17 @@ class Worker:
     tells_of: Callable[[str], bool]
     """Whether anybody is told of the incidents of a stream: then their changes are marked in the store."""
     schedule: ReadSchedule
+    archive: Archive | None = None
+    to_archive: dict[str, None] = field(default_factory=dict)
+    """Streams with entries to move to the archive, in the order in which that was found."""
+    to_erase: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a stream was deleted that may have archived files."""
 
-    def log(self, stream: str) -> Log:
-        """Give the log of a stream."""
-        return Log(self.store, stream)
+    def log(self, stream: str, is_writer: Callable[[], bool] = never) -> Log:
+        """Give the log of a stream; its only writer may remember what is in the archive."""
+        if self.archive is None:
+            return Log(self.store, stream)
+        return ArchivedLog(self.store, stream, archived=Archived(self.store, self.archive, stream, is_writer))
 
     @classmethod
     def of(
@@ -56,6 +67,7 @@ class Worker:
         defaults_of: DefaultsOf = no_defaults,
         tells_of: Callable[[str], bool] = lambda _: False,
         schedule: ReadSchedule = nothing_planned,
+        archive: Archive | None = None,
     ) -> Self:
         """Make a worker that has no stream yet."""
         owner = owner_of(settings.worker or unique_name(), settings.advertise_url)
@@ -74,4 +86,5 @@ class Worker:
             defaults_of=defaults_of,
             tells_of=tells_of,
             schedule=schedule,
+            archive=archive,
         )

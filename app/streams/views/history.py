@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.storage import START, Entry, Position, Snapshot
+from app.storage import Entry, Position, Snapshot
 from app.streams.errors import UnknownStream
 from app.streams.log.events import read_all_records
 from app.streams.log.log import Log
@@ -47,13 +47,7 @@ async def open_log(log: Log) -> LogView:
     if loaded is None:
         raise UnknownStream(log.stream)
     snapshot, head = loaded
-    oldest = await log.entries(START, 1)
-    return LogView(log, snapshot, head, first_seq(oldest[0]) if oldest else head.seq + 1)
-
-
-def first_seq(entry: Entry) -> int:
-    """Give the first sample at or after an entry: after a label event, the next one."""
-    return entry.position.seq + 1 if entry.first_seq is None else entry.first_seq
+    return LogView(log, snapshot, head, await log.oldest_seq(head))
 
 
 async def history(log: LogView, first: int | None, last: int | None, points: int) -> History:

@@ -16,7 +16,7 @@ local leased = redis.call('HGET', lease, 'token')
 if leased and tonumber(token) < tonumber(leased) then
   return {'fenced', leased}
 end
-redis.call('UNLINK', KEYS[8]) -- of a stream that an earlier version deleted
+redis.call('UNLINK', unpack(KEYS, 8)) -- of a stream that an earlier version deleted
 local seconds, microseconds = unpack(redis.call('TIME'))
 local changed = string.format('%.0f', seconds * 1000 + math.floor(microseconds / 1000))
 redis.call('SET', snapshot, body)

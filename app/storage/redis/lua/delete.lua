@@ -7,7 +7,7 @@ if type(fence) == 'string' and tonumber(token) < tonumber(fence) then
   return {'fenced', fence}
 end
 local removed = redis.call('UNLINK', KEYS[7], unpack(KEYS, 1, 5))
-redis.call('UNLINK', KEYS[8])
+redis.call('UNLINK', unpack(KEYS, 8))
 if redis.call('EXISTS', lease) == 0 then -- a write even if all is gone already, as in append
   redis.call('HSET', lease, 'token', token)
   redis.call('UNLINK', lease)

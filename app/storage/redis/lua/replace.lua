@@ -1,5 +1,5 @@
 -- Replace the stream's state: only the new snapshot stays. ARGV: token, after, position, body
-local meta, snapshot, log, ids, labels, _, base, incidents = unpack(KEYS)
+local meta, snapshot, log, ids, labels, _, base = unpack(KEYS)
 local token, after, position, body = unpack(ARGV)
 
 local head, stored, fence = unpack(redis.call('HMGET', meta, 'head', 'snapshot', 'fence'))
@@ -16,7 +16,7 @@ if head ~= after then
   end
   return {repeated and 'ok' or 'stale', head}
 end
-redis.call('UNLINK', snapshot, log, ids, labels, base, incidents)
+redis.call('UNLINK', snapshot, log, ids, labels, base, unpack(KEYS, 8))
 redis.call('HDEL', meta, 'base')
 local seconds, microseconds = unpack(redis.call('TIME'))
 local changed = string.format('%.0f', seconds * 1000 + math.floor(microseconds / 1000))

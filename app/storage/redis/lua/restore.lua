@@ -6,7 +6,8 @@ local fence = redis.pcall('HGET', meta, 'fence')
 if type(fence) == 'string' and tonumber(token) < tonumber(fence) then
   return {'fenced', fence}
 end
-redis.call('UNLINK', KEYS[7], KEYS[8], unpack(KEYS, 1, 5))
+redis.call('UNLINK', unpack(KEYS, 1, 5))
+redis.call('UNLINK', unpack(KEYS, 7))
 local seconds, microseconds = unpack(redis.call('TIME'))
 local changed = string.format('%.0f', seconds * 1000 + math.floor(microseconds / 1000))
 redis.call('SET', snapshot, body)

@@ -1,5 +1,5 @@
 -- Drop some of the entries up to a position, with their ids and labels: {'more'} while there may be others.
--- Steps are small, since the server does nothing else during one.
+-- Steps are small, since the server does nothing else during one. ARGV: position, 1 to keep the labels
 local meta, _, log, ids, labels = unpack(KEYS)
 local last = ARGV[1]
 local STEP_SAMPLES, STEP_ENTRIES, PAGE = 5000, 256, 16
@@ -82,5 +82,5 @@ redis.call('XTRIM', log, 'MINID', '=', string.format('%.0f-%.0f', seq, sub + 1))
 lower('entries', entries)
 lower('bytes', bytes)
 lower('ids', remove_ids(names, name_seqs))
-lower('labels', remove(labels, seqs))
+lower('labels', ARGV[2] == '1' and 0 or remove(labels, seqs))
 return {'more'}

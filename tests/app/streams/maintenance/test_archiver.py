@@ -1,0 +1,188 @@
+"""What is moved to the archive can be labelled, found by its id, and read as if it were still in the store."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.storage import ArchiveUnavailable
+from tests.app.archived import IDS, IN_STORE, SAMPLES, X, feed, files_in, move, oldest_in_store, rows, settings
+from tests.app.harness import Service, blobs
+
+Work = Callable[[Service], Awaitable[list[Any]]]
+
+
+async def both(folder: Path, work: Work) -> tuple[list[Any], list[Any]]:
+    """Do the same with everything in the store, and with most of it in the archive."""
+    async with Service(**IN_STORE) as service:
+        await feed(service)
+        in_store = await work(service)
+    async with Service(**settings(folder)) as service:
+        await feed(service)
+        await move(service)
+        assert await oldest_in_store(service) > SAMPLES - 40
+        return in_store, await work(service)
+
+
+async def test_labels_of_archived_samples_do_what_they_do_in_the_store(tmp_path):
+    async def label(service: Service) -> list[Any]:
+        body = [
+            {"id": "id-5", "anomaly": True},
+            {"seq": 40, "anomaly": False},
+            {"id": "id-119", "anomaly": True},
+        ]
+        given = [await service.feedback(*body), await service.feedback(*body)]
+        given.append(await service.feedback({"seq": 5, "anomaly": False}, {"id": "id-40", "anomaly": None}))
+        return [*given, service.registry.peek("s").detector.to_bytes()]
+
+    in_store, in_archive = await both(tmp_path, label)
+    assert in_store == in_archive
+    assert [given["outcome"] for given in in_archive[:3]] == [
+        ["applied"] * 3,
+        ["duplicate"] * 3,
+        ["revised", "withdrawn"],
+    ]
+
+
+async def test_archived_ids_are_known_and_new_ones_make_no_read(tmp_path):
+    async def observe(service: Service) -> list[Any]:
+        before = [await service.metric("itan_archive_reads_total", outcome=how) for how in ("read", "cached")]
+        new = await service.observe(blobs(50, seed=9), ids=[f"new-{i}" for i in range(50)])
+        assert before == [await service.metric("itan_archive_reads_total", outcome=how) for how in ("read", "cached")]
+        known = await service.observe(X[2:6], ids=IDS[2:6])
+        other = {"samples": [[1.0, 2.0]], "ids": ["id-7"]}
+        return [new, known, await service.refused("POST", "/observe?stream=s", 409, "id_conflict", json=other)]
+
+    in_store, in_archive = await both(tmp_path, observe)
+    assert in_store == in_archive
+    assert in_archive[1]["seq"] == [3, 4, 5, 6]
+
+
+async def test_readers_see_the_archive_too(tmp_path):
+    async def read(service: Service) -> list[Any]:
+        return [
+            await service.accepted("GET", f"/streams/s/history?from=1&to={SAMPLES}&points=1000"),
+            await service.accepted("GET", "/streams/s/history?points=16"),
+            await service.accepted("GET", "/streams/s/samples/17"),
+            await service.accepted("GET", "/incidents?stream=s"),
+        ]
+
+    in_store, in_archive = await both(tmp_path, read)
+    assert in_store == in_archive
+    assert in_archive[0]["seq"] == list(range(1, SAMPLES + 1))
+
+
+async def test_a_restarted_worker_finds_what_was_archived(tmp_path):
+    async with Service(**settings(tmp_path)) as service:
+        await feed(service)
+        await service.feedback({"seq": 9, "anomaly": True})
+        await move(service)
+        store = service.store
+    async with Service(store, **settings(tmp_path)) as service:
+        assert (await service.feedback({"id": "id-9", "anomaly": True}))["outcome"] == ["duplicate"]
+        assert (await service.observe(X[:4], ids=IDS[:4]))["seq"] == [1, 2, 3, 4]
+
+
+async def test_while_the_archive_fails_requests_go_on_and_nothing_is_trimmed(tmp_path):
+    async with Service(**settings(tmp_path)) as service:
+        await feed(service, 0, 60)
+        await move(service)
+        oldest = await oldest_in_store(service)
+        files = service.app.state.archiver._archive._files
+        working = files.write, files.read
+
+        async def fail(*_: object) -> None:
+            raise ArchiveUnavailable("it is away")
+
+        files.write = files.read = fail
+        await feed(service, 60)
+        await move(service)
+        service.clock.advance(61.0)
+        assert await oldest_in_store(service) == oldest
+        assert await service.metric("itan_archive_failing_seconds") == 61
+        labels = {"labels": [{"seq": SAMPLES - 1, "anomaly": True}, {"seq": 3, "anomaly": True}]}
+        model = service.registry.peek("s").detector.to_bytes()
+        body = await service.refused("POST", "/feedback?stream=s", 503, "store_unavailable", json=labels)
+        assert "archive" in body["detail"]
+        assert (await service.http.post("/feedback?stream=s", json=labels)).headers["retry-after"]
+        assert service.registry.peek("s").detector.to_bytes() == model, "nothing of the request was applied"
+        assert (await service.feedback({"seq": SAMPLES - 2, "anomaly": True}))["outcome"] == ["applied"]
+        files.write, files.read = working
+        await move(service)
+        assert await oldest_in_store(service) > oldest
+        assert await service.metric("itan_archive_failing_seconds") == 0
+        assert (await service.feedback(*labels["labels"]))["outcome"] == ["applied"] * 2
+    assert rows(tmp_path) == [(seq,) for seq in range(1, len(rows(tmp_path)) + 1)]
+
+
+async def test_a_file_that_is_gone_makes_its_samples_expired(tmp_path):
+    async with Service(**settings(tmp_path)) as service:
+        await feed(service)
+        await move(service)
+        for path in tmp_path.rglob("*.block"):
+            path.unlink()
+        assert (await service.feedback({"seq": 3, "anomaly": True}))["outcome"] == ["expired"]
+        assert await service.metric("itan_archive_reads_total", outcome="missing") == 1
+
+
+@pytest.mark.parametrize("how", ["delete", "reset"])
+async def test_a_stream_that_begins_anew_reads_no_older_file(tmp_path, how):
+    async with Service(**settings(tmp_path)) as service:
+        await feed(service)
+        await move(service)
+        before = files_in(tmp_path)
+        if how == "delete":
+            assert (await service.http.delete("/streams/s")).status_code == 204
+        else:
+            await service.accepted("POST", "/streams/s/reset")
+        answer = await service.observe(X[:4], ids=IDS[:4])
+        assert answer["seq"][0] == (1 if how == "delete" else SAMPLES + 1)
+        await feed(service, 4)
+        await move(service)
+        after = files_in(tmp_path)
+        assert not set(before) & set(after) if how == "delete" else set(before) < set(after)
+        assert len(rows(tmp_path)) == len(set(rows(tmp_path)))
+
+
+async def test_what_the_label_horizon_leaves_behind_is_read_no_more_but_stays(tmp_path):
+    async with Service(**settings(tmp_path, label_horizon_samples=60)) as service:
+        for last in (60, SAMPLES):
+            await feed(service, last - 60, last)
+            await move(service)
+        assert (await service.feedback({"seq": 3, "anomaly": True}))["outcome"] == ["expired"]
+        assert (await service.feedback({"seq": 70, "anomaly": True}))["outcome"] == ["applied"]
+        assert all(row.seq > SAMPLES - 60 for row in await service.store.files("s"))
+    assert (1,) in rows(tmp_path)
+
+
+async def test_two_workers_need_not_agree_on_time(tmp_path):
+    """The second takes the stream over while the first is writing; the first one's file does no harm."""
+    async with (
+        Service(**settings(tmp_path), worker="one") as one,
+        Service(one.store, **settings(tmp_path), worker="two") as two,
+    ):
+        await feed(one)
+        await one.snapshotter.save_due()
+        files, begun, go_on = one.app.state.archiver._archive._files, asyncio.Event(), asyncio.Event()
+        write = files.write
+
+        async def slow(name: str, body: bytes) -> None:
+            if name.startswith("log/"):
+                begun.set()
+                await go_on.wait()
+            await write(name, body)
+
+        files.write = slow
+        moving = asyncio.create_task(one.app.state.archiver.work())
+        await begun.wait()
+        async with one.registry.changing("s") as session:
+            session.forget()  # its lease is gone
+        await one.registry.worker.leases.finish()
+        await two.observe(X[:4] + 1.0)
+        await move(two)
+        go_on.set()
+        await moving
+        assert (await two.feedback({"seq": 3, "anomaly": True}))["outcome"] == ["applied"]
+    assert rows(tmp_path) == [(seq,) for seq in range(1, len(rows(tmp_path)) + 1)]
