@@ -5,10 +5,11 @@ from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from app.hosts import ANY, Hosts
 from app.logs.choices import LogFormat, LogLevel
+from app.secret_files import SecretFiles
 from app.storage import Durability
 
 Count = Annotated[int, Field(ge=1)]
@@ -42,7 +43,7 @@ class SecretNeeded(ValueError):
 
 
 class Settings(BaseSettings):
-    """What the operator decides; each field is the environment variable ITAN_<NAME>."""
+    """What the operator decides; each field is the environment variable ITAN_<NAME>, or a file of that name."""
 
     # a rejected value may be a key or a password in a store's address: it must not be echoed
     model_config = SettingsConfigDict(env_prefix="ITAN_", frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -90,6 +91,11 @@ class Settings(BaseSettings):
     )
     api_keys_file: str = Field(
         "", description="file of hashed keys, one line each as `itan keys new` prints it; read again when it changes"
+    )
+    secrets_folder: str = Field(
+        "",
+        description="folder with files that are named like settings, such as ITAN_WORKER_SECRET, and hold their values;"
+        " a file counts before a variable",
     )
     session_seconds: int = Field(
         43_200, ge=1, le=31_536_000, description="how long a browser stays signed in to the live page"
@@ -219,6 +225,13 @@ class Settings(BaseSettings):
         None, description="json or console; default console if stderr is a terminal, else json"
     )
     log_values: bool = Field(False, description="log what clients sent when it is refused")
+
+    @classmethod
+    def settings_customise_sources(
+        cls, settings_cls: type[BaseSettings], *_: PydanticBaseSettingsSource, **named: PydanticBaseSettingsSource
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let flags count before files, and files before variables: an empty variable hides no secret."""
+        return named["init_settings"], SecretFiles(settings_cls), named["env_settings"]
 
     @property
     def watched_streams(self) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from app.commands.connection import FAILED, MISUSED, fail
+from app.commands.settings import reason
 
 if TYPE_CHECKING:
     from app.storage.sqlite import SqliteReader
@@ -17,19 +18,21 @@ if TYPE_CHECKING:
     from app.streams.maintenance.copies import Source
 
 T = TypeVar("T")
-Store = Annotated[str, typer.Option(envvar="ITAN_STORE", help="URL of the store, as for itan serve.")]
-DEFAULT_STORE = "sqlite:///itan.db"
+Store = Annotated[
+    str | None,
+    typer.Option(help="URL of the store, as for itan serve.", show_default="ITAN_STORE or sqlite:///itan.db"),
+]
 
 
 def backup(
     target: Annotated[Path, typer.Argument(metavar="TARGET", help="A new file, or a folder in which to make one.")],
-    store: Store = DEFAULT_STORE,
+    store: Store = None,
 ) -> None:
     """Copy all streams of a store into a file, even while services use it."""
     began = time.monotonic()
     if target.is_dir():
         target /= f"itan-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.backup"
-    tally = run(back_up(target, store))
+    tally = run(back_up(target, store_url(store)))
     print(f"{target}: {counted(tally)} in {time.monotonic() - began:.1f} s")
     if tally.damaged:
         left_out = "; ".join(f"{name}: {what}" for name, what in tally.damaged.items())
@@ -38,7 +41,7 @@ def backup(
 
 def restore(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="A backup, or the file of an SQLite store.")],
-    store: Store = DEFAULT_STORE,
+    store: Store = None,
     *,
     replace: Annotated[bool, typer.Option("--replace", help="First delete streams that are not in SOURCE.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Verify SOURCE, and only say what would be done.")] = False,
@@ -48,9 +51,21 @@ def restore(
 ) -> None:
     """Copy all streams of a backup into an empty store; after an interruption it continues where it stopped."""
     began = time.monotonic()
-    tally = run(put_back(source, store, is_forced=replace, is_trial=dry_run, is_incomplete=incomplete))
+    tally = run(put_back(source, store_url(store), is_forced=replace, is_trial=dry_run, is_incomplete=incomplete))
     if tally is not None:
         print(f"{source}: {counted(tally)} restored in {time.monotonic() - began:.1f} s")
+
+
+def store_url(given: str | None) -> str:
+    """Give the URL of the store: the one of the command, or that of the settings."""
+    from app.settings import Settings
+
+    if given:
+        return given
+    try:
+        return Settings().store
+    except ValueError as error:
+        raise fail(reason(error), MISUSED) from None
 
 
 async def back_up(target: Path, url: str) -> "Tally":

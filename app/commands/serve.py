@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Container
 from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.commands.connection import FAILED, MISUSED, fail
+from app.commands.settings import reason
 from app.logs.choices import LogLevel
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def serve(
         settings = _settings(flags)
         app = _create_app(settings)
     except ValueError as error:
-        raise fail(_reason(error, flags), MISUSED) from None
+        raise fail(reason(error, flags), MISUSED) from None
     _run(app, _bind(settings.host, settings.port), settings.shutdown_seconds)
 
 
@@ -81,8 +81,11 @@ def _settings(flags: dict[str, Any]) -> "Settings":
 
 def _warn_of_unknown(fields: set[str]) -> None:
     """A misspelt ITAN_API_KEY must not leave a service open without a word."""
+    from app.secret_files import secret_files
+
     known = {f"ITAN_{name.upper()}" for name in fields} | OTHER_VARIABLES
-    for name in sorted(name for name in os.environ if name.startswith("ITAN_") and name not in known):
+    files = {name for name in secret_files() if name.upper().startswith("ITAN_") and name.upper() not in known}
+    for name in sorted({name for name in os.environ if name.startswith("ITAN_") and name not in known} | files):
         logger.warning("%s is not a setting and has no effect", name)
 
 
@@ -90,20 +93,6 @@ def _create_app(settings: "Settings") -> "FastAPI":
     from app.main import create_app
 
     return create_app(settings)
-
-
-def _reason(error: ValueError, flags: Container[object]) -> str:
-    from pydantic import ValidationError
-
-    if not isinstance(error, ValidationError):
-        return str(error)
-    # the values stay out of it: one of them may be a key
-    return "; ".join(f"{_source(e['loc'][0], flags)}: {e['msg']}" for e in error.errors(include_input=False))
-
-
-def _source(setting: int | str, flags: Container[object]) -> str:
-    """Name a setting as the user gave it."""
-    return f"--{setting}".replace("_", "-") if setting in flags else f"ITAN_{setting}".upper()
 
 
 def _bind(host: str, port: int) -> socket.socket:

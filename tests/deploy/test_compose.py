@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import redis
 
+from app.settings import Settings
 from tests.deploy.compose import COMPOSE, environment, mounts, read_services
 from tests.processes import find_free_port, find_program
 
@@ -28,8 +29,6 @@ def test_ports_are_bound_to_loopback_alone() -> None:
 
 
 def test_there_is_time_to_stop_before_the_kill() -> None:
-    from app.settings import Settings
-
     for worker in WORKERS:
         assert int(SERVICES[worker]["stop_grace_period"].removesuffix("s")) > Settings().shutdown_seconds + 3
 
@@ -41,7 +40,7 @@ def test_images_are_pinned() -> None:
 
 def test_what_is_mounted_exists() -> None:
     mounted = {place: folder for service in SERVICES.values() for place, folder in mounts(service).items()}
-    assert len(mounted) == 6
+    assert len(mounted) == 7
     assert all(folder.is_dir() and any(folder.iterdir()) for folder in mounted.values())
     home = environment(SERVICES["grafana"])["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
     assert (mounted[str(Path(home).parent)] / Path(home).name).is_file()
@@ -61,6 +60,27 @@ def test_workers_differ_by_name_and_address_alone() -> None:
         f"http://{name}:8000" for name in WORKERS
     ]
     assert environments == [environments[0]] * len(WORKERS)
+
+
+def test_every_service_is_bounded_watched_and_started_again() -> None:
+    for name, service in SERVICES.items():
+        assert service["restart"] == "unless-stopped"
+        assert service["logging"]["options"] == {"max-size": "10m", "max-file": "3"}
+        assert service["cpus"] > 0
+        # the image of the workers has a check of its own; that of the exporter has nothing to check with
+        assert ("healthcheck" in service) == (name not in (*WORKERS, "redis-exporter")), name
+
+
+def test_there_is_memory_for_what_may_be_used() -> None:
+    settings = Settings()
+    assert megabytes(SERVICES["itan"]["mem_limit"]) > settings.memory_budget_mb + settings.body_budget_mb + 300
+    command = SERVICES["redis"]["command"]
+    most = megabytes(command[command.index("--maxmemory") + 1].removesuffix("b"))
+    assert megabytes(SERVICES["redis"]["mem_limit"]) > 2 * most
+
+
+def megabytes(size: str) -> int:
+    return int(size[:-1]) * {"m": 1, "g": 1024}[size[-1]]
 
 
 def test_workers_are_confined_and_the_store_is_theirs_alone() -> None:

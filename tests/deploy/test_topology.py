@@ -20,7 +20,7 @@ import redis
 from core import Detector, DetectorConfig
 from tests.app.harness import blobs
 from tests.deploy.topology import WORKERS, Topology
-from tests.processes import wait_until
+from tests.processes import find_free_port, wait_until
 
 STREAMS = [f"plant-{number}" for number in range(12)]
 ITAN = [sys.executable, "-m", "app.cli"]
@@ -112,9 +112,17 @@ def test_prometheus_sees_every_worker_and_what_stands_around_them(running: Topol
     wait_until(lambda: expected <= up(running.prometheus_url), 60)
 
 
-def test_alertmanager_gets_the_alerts_of_prometheus(running: Topology) -> None:
-    url = f"http://127.0.0.1:{running.ports['alertmanager:9093']}/api/v2/alerts"
-    wait_until(lambda: "ItanWatchdog" in {alert["labels"]["alertname"] for alert in httpx2.get(url).json()}, 120)
+@pytest.mark.parametrize("name", ["haproxy", "prometheus", "alertmanager"])
+def test_health_checks_pass_and_can_fail(running: Topology, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert running.is_healthy(name)
+    monkeypatch.setattr(running, "ports", dict.fromkeys(running.ports, find_free_port()))
+    assert not running.is_healthy(name)
+
+
+def test_prometheus_tells_alertmanager(running: Topology) -> None:
+    expected = f"http://127.0.0.1:{running.ports['alertmanager:9093']}/api/v2/alerts"
+    url = f"{running.prometheus_url}/api/v1/alertmanagers"
+    wait_until(lambda: [{"url": expected}] == httpx2.get(url).json()["data"]["activeAlertmanagers"])
 
 
 def up(url: str) -> set[str]:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 from contextlib import ExitStack
 from functools import partial
@@ -63,6 +64,14 @@ class Topology:
         said = self._folder / f"{name}.txt"
         self._stack.enter_context(running(command, said, is_ready, environment=environ, seconds=60))
 
+    def is_healthy(self, name: str) -> bool:
+        """Check as Docker does, but at the port of this run."""
+        check = self._services[name]["healthcheck"]["test"]
+        place = "localhost" if name == "prometheus" else name
+        port = self.ports[f"{place}:{PLACES[place]}"]
+        words = [re.sub(r"(?<=127\.0\.0\.1[:/])\d+", str(port), word) for word in check[1:]]
+        return subprocess.run(words, capture_output=True, timeout=10).returncode == 0
+
     def said(self, name: str) -> str:
         """Give what a process has said."""
         return (self._folder / f"{name}.txt").read_text()
@@ -77,7 +86,8 @@ class Topology:
         _, *words = steps[-1].exec_form
         given = dockerfile.environment(steps, steps[-1].stage) | environment(self._services[name])
         host, port = self._here(f"{name}:8000").split(":")
-        variables = {key: self._moved(value) for key, value in given.items() if key != "PATH"}
+        service = self._services[name]
+        variables = {key: self._moved(mounted(value, service)) for key, value in given.items() if key != "PATH"}
         variables |= {"ITAN_HOST": host, "ITAN_PORT": port, "PYTHONPATH": str(ROOT)}
         self._run(name, [sys.executable, "-m", "app.cli", *words], f"{name}:8000", **variables)
 
