@@ -156,7 +156,7 @@ class Fleet:
         self._homes |= {name: 1 + k % (len(self._workers) - 1) for k, name in enumerate(names)}
         spacing = self._plan.opening_seconds / len(names)
         least = ceil((self._found.lease_seconds + LEASE_ALLOWANCE_SECONDS) / spacing)
-        requests = [(name, (0, self._homes[name])) for name in islice(cycle(names), max(len(names), least))]
+        requests = list(islice(cycle(self._requests(names)), max(len(names), least)))
         began = time.monotonic()
         outcome = self._phase("death", lambda: self._send(requests, spacing, kill=0), self._workers[1:])
         self._found.elsewhere_seconds = max(0.0, outcome.retried_until - began - BEGIN_SECONDS)

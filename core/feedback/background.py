@@ -1,8 +1,9 @@
 """What the stream is like of late: some of its samples, and how far scores spread before labels change them."""
 
+from array import array
 from functools import cached_property
 from math import log
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,14 @@ CAPACITY: Final = 256
 """Every sample of this number is kept, and so many of them. Chosen by hand."""
 WINDOW: Final = 1000
 """Scores that are kept. Chosen by hand."""
+GONE: Final = 256
+"""Scores beyond them that may stay for a while."""
 SETTLE_EVERY: Final = 256
 SETTLE_SHARE: Final = 16
 LARGEST_SCORE: Final = 1e300
 """Scores are clipped here, so that their differences are numbers."""
+
+Rows = TypeVar("Rows", FloatArray, "array[float]")
 
 
 class Background:
@@ -38,8 +43,8 @@ class Background:
     def __init__(self, n_features: int) -> None:
         self.n = 0
         self._n_features = n_features
-        self._x: list[FloatArray] = []
-        self._scores: list[float] = []
+        self._x, self._scores = array("d"), array("d")
+        """The values of the samples, one after another, and the scores."""
         self._settled: Settled | None = None
 
     @property
@@ -51,39 +56,43 @@ class Background:
     def settled(self) -> "Settled":
         """The samples and scores that settled last."""
         if self._settled is None or self._settled.n != _settled(self.n):
-            x = _kept(self._x, _waiting(self.n, STEP), CAPACITY)
-            scores = _kept(self._scores, _waiting(self.n), WINDOW)
-            X = np.array(x[: len(x) - _waiting(self.n, STEP)], float).reshape(-1, self._n_features)
-            self._settled = Settled(_settled(self.n), X, np.array(scores[: len(scores) - _waiting(self.n)], float))
+            X, scores = self._kept_samples(), np.array(self._kept_scores())
+            X, scores = X[: len(X) - _waiting(self.n, STEP)], scores[: len(scores) - _waiting(self.n)]
+            self._settled = Settled(_settled(self.n), X, scores)
         return self._settled
 
     def add(self, X: FloatArray, scores: FloatArray) -> None:
         """Take in samples (n, m) and their scores (n,)."""
-        self._x += [x.copy() for x in X[STEP - 1 - self.n % STEP :: STEP]]
-        self._scores += np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE).tolist()
+        self._x.frombytes(X[STEP - 1 - self.n % STEP :: STEP].tobytes())
+        self._scores.frombytes(np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE).tobytes())
         self.n += len(X)
         self._trim()
 
     def add_one(self, x: FloatArray, score: float) -> None:
         """Take in one sample (m,) and its score, as add does."""
         if self.n % STEP == STEP - 1:
-            self._x.append(x.copy())
+            self._x.frombytes(x.tobytes())
         self._scores.append(min(max(score, -LARGEST_SCORE), LARGEST_SCORE))
         self.n += 1
         self._trim()
 
     def _trim(self) -> None:
-        if len(self._scores) > 2 * WINDOW:
-            self._x = _kept(self._x, _waiting(self.n, STEP), CAPACITY)
-            self._scores = _kept(self._scores, _waiting(self.n), WINDOW)
+        if len(self._scores) > WINDOW + SETTLE_EVERY + GONE:
+            self._x, self._scores = array("d", self._kept_samples().tobytes()), self._kept_scores()
+
+    def _kept_samples(self) -> FloatArray:
+        """Those samples (k, m) that wait, and those that settled before them."""
+        return _kept(np.array(self._x).reshape(-1, self._n_features), _waiting(self.n, STEP), CAPACITY)
+
+    def _kept_scores(self) -> "array[float]":
+        return _kept(self._scores, _waiting(self.n), WINDOW)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Every array that a continuation needs, by name."""
-        x = _kept(self._x, _waiting(self.n, STEP), CAPACITY)
         return {
             "background_count": np.array([self.n]),
-            "background_x": np.array(x, float).reshape(-1, self._n_features),
-            "background_scores": np.array(_kept(self._scores, _waiting(self.n), WINDOW), float),
+            "background_x": self._kept_samples(),
+            "background_scores": np.array(self._kept_scores()),
         }
 
     def check(self, arrays: Arrays) -> None:
@@ -101,7 +110,7 @@ class Background:
     def load(self, arrays: Arrays) -> None:
         """Take over a state."""
         self.n = int(arrays["background_count"][0])
-        self._x, self._scores = list(arrays["background_x"]), arrays["background_scores"].tolist()
+        self._x, self._scores = (array("d", arrays[f"background_{part}"].tobytes()) for part in ("x", "scores"))
         self._settled = None
 
 
@@ -143,6 +152,6 @@ def _waiting(n: int, step: int = 1) -> int:
     return n // step - _settled(n) // step
 
 
-def _kept(rows: list[Any], waiting: int, most: int) -> list[Any]:
+def _kept(rows: Rows, waiting: int, most: int) -> Rows:
     """The rows that wait, and the most that settled before them."""
     return rows[max(len(rows) - waiting - most, 0) :]

@@ -67,11 +67,12 @@ class OrdinaryScores:
 
     def _take(self, scores: SampleScores) -> None:
         self._ring, self._all_count = scores, scores.n_counted < ENOUGH
-        self._ordered = array("d", sorted(scores.scores().tolist() if self._all_count else scores.counted()))
+        counted = scores.scores() if self._all_count else scores.counted()
+        self._ordered = array("d", np.sort(counted, kind="stable").tobytes())
 
     def newest(self, n: int) -> FloatArray:
         """The newest n of the scores that are not set aside, or all of these."""
-        return np.array(self._ring.counted()[-n:], float)
+        return self._ring.counted()[-n:]
 
     @property
     def enough(self) -> bool:

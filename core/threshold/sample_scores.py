@@ -1,7 +1,7 @@
 """Scores that know their samples, so that labels can set them aside."""
 
+from array import array
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -14,32 +14,36 @@ from core.snapshot import Arrays, take
 
 NO_SAMPLE: Final = 0
 """The seq of a score of which no sample is known: no label sets it aside."""
+GONE: Final = 128
+"""Scores that are gone but whose places are kept, at most."""
 
 
 class SampleScores:
     """Scores of samples, the oldest first. Those of samples labelled anomalous are set aside: they keep their place.
 
     >>> scores = SampleScores([(1, 2.5), (2, 9.0)])
-    >>> scores.label(2, anomalous=True), scores.counted()
+    >>> scores.label(2, anomalous=True), scores.counted().tolist()
     (9.0, [2.5])
-    >>> scores.label(2, anomalous=False), scores.counted()
+    >>> scores.label(2, anomalous=False), scores.counted().tolist()
     (9.0, [2.5, 9.0])
     """
 
     def __init__(self, samples: Iterable[tuple[int, float]] = ()) -> None:
-        self._seqs: deque[int] = deque()
-        self._scores: deque[float] = deque()
+        self._seqs = array("q")
+        self._scores = array("d")
+        self._gone = 0
+        """The number of places at the beginning whose scores are gone."""
         self._aside: set[int] = set()
         for seq, score in samples:
             self.add(seq, score)
 
     def __len__(self) -> int:
-        return len(self._seqs)
+        return len(self._seqs) - self._gone
 
     @property
     def n_counted(self) -> int:
         """How many scores are not set aside."""
-        return len(self._seqs) - len(self._aside)
+        return len(self) - len(self._aside)
 
     def add(self, seq: int, score: float) -> None:
         """Take in the score of a sample that is newer than all others."""
@@ -48,7 +52,10 @@ class SampleScores:
 
     def drop(self) -> tuple[float, bool]:
         """Let the oldest go; its score, and whether it counted."""
-        seq, score = self._seqs.popleft(), self._scores.popleft()
+        seq, score = self._seqs[self._gone], self._scores[self._gone]
+        self._gone += 1
+        if self._gone > GONE:
+            self._seqs, self._scores, self._gone = self._seqs[self._gone :], self._scores[self._gone :], 0
         counted = seq not in self._aside
         self._aside.discard(seq)
         return score, counted
@@ -57,35 +64,38 @@ class SampleScores:
         """Set the score of a sample aside, or let it count again; the score, or None if nothing changes."""
         if (seq in self._aside) == anomalous:
             return None
-        at = bisect_left(self._seqs, seq)
+        at = bisect_left(self._seqs, seq, self._gone)
         if at == len(self._seqs) or self._seqs[at] != seq:
             return None
         (self._aside.add if anomalous else self._aside.remove)(seq)
         return self._scores[at]
 
-    def counted(self) -> list[float]:
-        """The scores that are not set aside."""
-        return [score for seq, score in zip(self._seqs, self._scores, strict=True) if seq not in self._aside]
+    def counted(self) -> FloatArray:
+        """The scores (k,) that are not set aside."""
+        return self.scores()[self.seqs() >= 0]
 
     def renumber(self, shift: int) -> None:
         """Follow the seqs of the samples when they are numbered anew."""
-        self._seqs = deque(seq + shift if seq != NO_SAMPLE else seq for seq in self._seqs)
+        seqs = np.array(self._seqs)
+        self._seqs = array("q", np.where(seqs == NO_SAMPLE, NO_SAMPLE, seqs + shift).tobytes())
         self._aside = {seq + shift for seq in self._aside}
 
     def scores(self) -> FloatArray:
-        """All scores (n,), for a snapshot."""
-        return np.array(self._scores, float)
+        """All scores (n,), the oldest first."""
+        return np.array(self._scores)[self._gone :]
 
     def seqs(self) -> IntArray:
-        """The seqs (n,), for a snapshot: negative for a score that is set aside."""
-        return np.array([-seq if seq in self._aside else seq for seq in self._seqs], np.int64)
+        """The seqs (n,) of all scores: negative for a score that is set aside."""
+        seqs = np.array(self._seqs)[self._gone :]
+        return np.where(np.isin(seqs, list(self._aside)), -seqs, seqs) if self._aside else seqs
 
     @classmethod
     def of(cls, scores: NDArray[Any], seqs: NDArray[Any] | None = None) -> "SampleScores":
         """Go on from what a snapshot holds; without seqs no sample is known."""
-        signed = [NO_SAMPLE] * len(scores) if seqs is None else seqs.tolist()
-        new = cls(zip(map(abs, signed), scores.tolist(), strict=True))
-        new._aside = {-seq for seq in signed if seq < 0}
+        signed = np.full(len(scores), NO_SAMPLE) if seqs is None else seqs
+        new = cls()
+        new._seqs, new._scores = array("q", np.abs(signed).tobytes()), array("d", scores.tobytes())
+        new._aside = set((-signed[signed < 0]).tolist())
         return new
 
 
