@@ -60,6 +60,7 @@ class StreamFigures:
     snapshot_bytes: int = 0
     log_samples: int = 0
     unsaved_events: int = 0
+    replay_seconds: float = 0.0
     expected_flag_rate: float = field(init=False)
     flag_rate: float = field(init=False)
     _flags: RunningMean = field(init=False)

@@ -121,11 +121,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     )
     registry = Registry(worker)
     checker = Checker(registry)
-    metrics.watch(
-        Gauges(registry),
-        memory_budget_bytes=settings.memory_budget_bytes,
-        snapshot_due_seconds=settings.snapshot_every_seconds,
-    )
+    metrics.watch(Gauges(registry), memory_budget_bytes=settings.memory_budget_bytes)
     secret, address = settings.worker_secret.get_secret_value(), settings.advertise_url
     signatures = Signatures(secret, address, clock.now)
     peers = Peers(signatures, clock, settings.forward_seconds, settings.lease_seconds)

@@ -15,6 +15,7 @@ from app.storage import Durability
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 SECRET_CHARACTERS = 16
+SNAPSHOTS_PER_HORIZON = 20
 
 
 class WithoutKey(StrEnum):
@@ -108,8 +109,14 @@ class Settings(BaseSettings):
     )
     allow_open: bool = Field(False, description="allow listening on a non-loopback address without keys")
     auto_create: bool = Field(True, description="create a stream when its first samples come")
-    snapshot_every_events: Count = Field(1000, description="store a snapshot of a stream after this many logged events")
-    snapshot_every_seconds: Seconds = Field(30.0, description="store a snapshot of a stream this long after it changed")
+    snapshot_replay_seconds: Seconds = Field(
+        0.005,
+        description="store a snapshot of a stream when a replay of what came after the last one would take this much"
+        " CPU time",
+    )
+    snapshot_every_seconds: Seconds = Field(
+        21_600.0, description="store a snapshot of a stream at the latest this long after it changed"
+    )
     label_horizon_samples: Count | None = Field(
         None, description="how many of a stream's newest samples can be labelled; default 1000000, on Redis 100000"
     )
@@ -267,6 +274,11 @@ class Settings(BaseSettings):
     def _labelled_samples(self) -> int:
         """Give the label horizon in samples; by default it is shorter on Redis, which keeps the log in memory."""
         return self.label_horizon_samples or (100_000 if self.store.startswith(("redis", "unix")) else 1_000_000)
+
+    @property
+    def snapshot_age_seconds(self) -> float:
+        """Give the age at which a change must be in a snapshot: without one, a log is not trimmed to the horizon."""
+        return min(self.snapshot_every_seconds, self.kept_seconds / SNAPSHOTS_PER_HORIZON)
 
     @property
     def hosts(self) -> Hosts:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 OTHER_VARIABLES = {"ITAN_URL", "ITAN_KEY"}
+FORMER_VARIABLES = {"ITAN_SNAPSHOT_EVERY_EVENTS": "see ITAN_SNAPSHOT_REPLAY_SECONDS"}
+"""Settings of earlier versions, and what is there instead."""
 GC_THRESHOLDS = 20_000, 20, 20
 """Python's own, 700, 10, 10, look through all streams during most requests for a thousand of them, for 0.15 s."""
 
@@ -86,7 +88,7 @@ def _warn_of_unknown(fields: set[str]) -> None:
     known = {f"ITAN_{name.upper()}" for name in fields} | OTHER_VARIABLES
     files = {name for name in secret_files() if name.upper().startswith("ITAN_") and name.upper() not in known}
     for name in sorted({name for name in os.environ if name.startswith("ITAN_") and name not in known} | files):
-        logger.warning("%s is not a setting and has no effect", name)
+        logger.warning("%s is not a setting and has no effect; %s", name, FORMER_VARIABLES.get(name, "is it misspelt?"))
 
 
 def _create_app(settings: "Settings") -> "FastAPI":

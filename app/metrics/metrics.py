@@ -116,7 +116,9 @@ class Metrics:
         self.snapshot_age = self._gauge(
             "snapshot_age_seconds", "age of the oldest change that is in no snapshot; 0 if there is none"
         )
-        self.snapshot_due = self._gauge("snapshot_due_seconds", "age at which a change should be in a snapshot")
+        self.snapshot_overdue = self._gauge(
+            "snapshot_overdue_seconds", "how long the snapshot that has been due longest has been waiting; 0 if none is"
+        )
         self.replay_mismatches = self._by(
             "replay_mismatches",
             "replayed samples that differ from the log in score, threshold, severity or incident, by whether another "
@@ -252,17 +254,17 @@ class Metrics:
         if stream in self._streams.watched:
             self.learned_at[stream] = now
 
-    def watch(self, source: Source, *, memory_budget_bytes: float, snapshot_due_seconds: float) -> None:
+    def watch(self, source: Source, *, memory_budget_bytes: float) -> None:
         """Read this at each scrape."""
         self.open_streams.set_function(source.count)
         self.open_stream_bytes.set_function(source.held_bytes)
         self.snapshot_age.set_function(source.oldest_unsaved_seconds)
+        self.snapshot_overdue.set_function(source.overdue_seconds)
         self.watchers.set_function(source.watchers)
         self.damaged_streams.set_function(source.damaged_streams)
         self.mismatched_streams.set_function(source.mismatched_streams)
         self.leases_held.set_function(source.leases_held)
         self.memory_budget.set(memory_budget_bytes)
-        self.snapshot_due.set(snapshot_due_seconds)
         self._streams.source = source
 
     def note_archived_bytes(self, size_bytes: int) -> None:

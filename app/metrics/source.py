@@ -17,6 +17,9 @@ class Source(Protocol):
     def oldest_unsaved_seconds(self) -> float:
         """Give the age of the oldest change that is in no snapshot."""
 
+    def overdue_seconds(self) -> float:
+        """Give how long the snapshot that has been due longest has been waiting."""
+
     def watchers(self) -> int:
         """Count the event streams that are being sent."""
 
@@ -77,6 +80,9 @@ class NoStreams:
         return 0.0
 
     def oldest_unsaved_seconds(self) -> float:
+        return 0.0
+
+    def overdue_seconds(self) -> float:
         return 0.0
 
     def watchers(self) -> int:

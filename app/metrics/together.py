@@ -47,6 +47,7 @@ GAUGES: Final = (
     Together("snapshot_bytes", "size of the last snapshots", "snapshot_bytes"),
     Together("log_samples", "samples in the logs that can still be labelled", "log_samples"),
     Together("unsaved_events", "logged events that are in no snapshot: a restart replays them", "unsaved_events"),
+    Together("replay_seconds", "CPU seconds that a replay of these events would take", "replay_seconds"),
 )
 
 

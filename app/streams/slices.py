@@ -1,9 +1,9 @@
 """Cuts long work into slices, so that other requests have their turn in between; the cuts change no result."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from copy import deepcopy
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import TypeVar
 
 import numpy as np
@@ -17,8 +17,17 @@ FIRST_ROWS = 16
 MAX_ROWS = 256
 SLICE_SECONDS = 0.02
 
+NoteWork = Callable[[float], None]
+"""Takes note of CPU seconds that the engine has worked."""
 
-async def slices(n: int, first: int = FIRST_ROWS, most: int = MAX_ROWS) -> AsyncIterator[slice]:
+
+def unnoted(_: float) -> None:
+    """Take no note."""
+
+
+async def slices(
+    n: int, first: int = FIRST_ROWS, most: int = MAX_ROWS, note_work: NoteWork = unnoted
+) -> AsyncIterator[slice]:
     """Cut n items into slices that take about SLICE_SECONDS each; other tasks run between two slices.
 
     A sample costs between 2 us and 20 ms, depending on the number of features and the age of the stream.
@@ -27,8 +36,9 @@ async def slices(n: int, first: int = FIRST_ROWS, most: int = MAX_ROWS) -> Async
     while start < n:
         if start:
             await asyncio.sleep(0)
-        began = perf_counter()
+        began, work_began = perf_counter(), thread_time()
         yield slice(start, start + size)
+        note_work(thread_time() - work_began)
         start += size
         size = max(1, size // 2) if perf_counter() - began > SLICE_SECONDS else min(2 * size, most)
 
@@ -40,12 +50,13 @@ async def observe_slices(
     *,
     held_out: npt.NDArray[np.bool_] | None = None,
     explain: bool = False,
+    note_work: NoteWork = unnoted,
 ) -> list[Observation]:
     """Observe samples (n, m) with times (n,), if they have any, some of them held out; other tasks run first."""
     await asyncio.sleep(0)
     return [
         detector.observe(X[part], some(times, part), held_out=some(held_out, part), explain=explain)
-        async for part in slices(len(X))
+        async for part in slices(len(X), note_work=note_work)
     ]
 
 
@@ -54,10 +65,12 @@ def some(column: Column | None, rows: slice) -> Column | None:
     return None if column is None else column[rows]
 
 
-async def feedback_slices(detector: Detector, records: Records, labels: Sequence[bool | None]) -> Feedback:
+async def feedback_slices(
+    detector: Detector, records: Records, labels: Sequence[bool | None], note_work: NoteWork = unnoted
+) -> Feedback:
     """Give the detector labels for different samples, one a record."""
     incident = detector.incident
-    parts = [detector.feedback(records[part], labels[part]) async for part in slices(len(records))]
+    parts = [detector.feedback(records[part], labels[part]) async for part in slices(len(records), note_work=note_work)]
     return Feedback(
         [outcome for part in parts for outcome in part.outcome],
         np.concatenate([part.retracted for part in parts]),

@@ -279,11 +279,11 @@ def add_store(dashboard: Dashboard) -> None:
             (f"sum(rate(itan_snapshot_failures_total{{{HERE}}}[$__rate_interval]))", "failed"),
         ),
         chart(
-            "Oldest unsaved change",
-            "Its age on each worker, and the age at which it should be in a snapshot.",
+            "Replay",
+            "CPU time to replay what is in no snapshot, and how long a snapshot has been due.",
             "s",
-            (f"itan_snapshot_age_seconds{{{HERE}}}", "{{instance}}"),
-            (f"max(itan_snapshot_due_seconds{{{HERE}}})", "due"),
+            (f"itan_replay_seconds{{{HERE}}}", "{{instance}} replay"),
+            (f"itan_snapshot_overdue_seconds{{{HERE}}}", "{{instance}} due since"),
         ),
         chart(
             "Log length",

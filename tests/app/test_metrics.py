@@ -136,6 +136,23 @@ async def test_the_age_of_unsaved_changes(service):
     assert await service.metric("itan_snapshot_age_seconds") == 5
 
 
+async def test_how_long_a_snapshot_has_been_due():
+    async with Service(snapshot_every_seconds=30) as service:
+        await service.observe([[1.0]], "old")
+        service.clock.advance(29)
+        assert await service.metric("itan_snapshot_overdue_seconds") == 0
+        service.clock.advance(5)
+        assert await service.metric("itan_snapshot_overdue_seconds") == 4
+        await service.snapshotter.save_due()
+        assert await service.metric("itan_snapshot_overdue_seconds") == 0
+        await service.observe([[1.0]], "long")
+        service.registry.peek("long").note_work(0.01)
+        await service.observe([[1.0]], "long")
+        service.clock.advance(3)
+        assert await service.metric("itan_snapshot_overdue_seconds") == 3
+        assert 0.01 < await service.metric("itan_replay_seconds") < 1
+
+
 async def test_snapshots_are_counted(service):
     await service.observe([[1.0]])
     assert await service.metric("itan_snapshots_total") == 0
@@ -150,7 +167,7 @@ async def test_failed_snapshots_are_counted():
         await service.observe([[1.0]])
         for error in (StoreUnavailable("gone"), RuntimeError("odd")):
             store.before["save_snapshot"] = raising(error)
-            service.clock.advance(60)
+            service.clock.advance(22_000)
             await service.snapshotter.save_due()
         assert await service.metric("itan_snapshot_failures_total") == 2
         del store.before["save_snapshot"]
@@ -294,6 +311,5 @@ async def test_commands_sent_again_to_a_store_are_counted(tmp_path):
 
 
 async def test_what_was_set_is_told_beside_what_is():
-    async with Service(memory_budget_mb=64, snapshot_every_seconds=7) as service:
+    async with Service(memory_budget_mb=64) as service:
         assert await service.metric("itan_memory_budget_bytes") == 64 * 2**20
-        assert await service.metric("itan_snapshot_due_seconds") == 7

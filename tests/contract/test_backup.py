@@ -36,14 +36,15 @@ X = blobs(400)
 
 async def fill(store: Store) -> dict[str, Any]:
     """Observe and label two streams; give the answer to the first batch."""
-    async with Service(store, snapshot_every_events=5, label_horizon_samples=10**6) as service:
+    async with Service(store, label_horizon_samples=10**6) as service:
         first = await service.observe(X[:100], ids=[f"i{number}" for number in range(100)])
         for start in range(100, 300, 20):
             await service.observe(X[start : start + 20], ids=[f"i{start + offset}" for offset in range(20)])
             await service.feedback(
                 {"id": f"i{start - 50}", "anomaly": bool(start % 40)}, {"seq": start, "anomaly": False}
             )
-            await service.snapshotter.save_due()
+            if start % 60 == 0:
+                await service.registry.save(service.registry.sessions["s"])
         await service.accepted("PATCH", "/streams/s", json={"expected_anomaly_rate": 0.04, "half_life_samples": 900})
         await service.observe(X[300:310], ids=[f"i{number}" for number in range(300, 310)])
         await service.feedback({"id": "i20", "anomaly": True}, {"id": "i50", "anomaly": True})

@@ -21,7 +21,7 @@ from tests.integration.traffic import Reading, Sender, end, read_log, wait_for_a
 from tests.processes import wait_until
 
 STREAMS, CLIENTS = ("a", "b", "c"), 2
-SETTINGS = {"snapshot_every_events": 7, "snapshot_every_seconds": 0.2, "label_horizon_samples": 10**6}
+SETTINGS = {"snapshot_every_seconds": 0.2, "label_horizon_samples": 10**6}
 
 
 @pytest.fixture(params=["sqlite", "valkey"])

@@ -98,7 +98,7 @@ async def test_kill_9_between_the_append_and_the_answer_counts_everything_once(
     seed = int(os.environ.get("ITAN_TEST_SEED", random.randrange(10**6)))
     print("ITAN_TEST_SEED", seed)
     async with Relay(redis_server.port) as relay:
-        service = ServiceProcess(relay.url, tmp_path, snapshot_every_events=7)
+        service = ServiceProcess(relay.url, tmp_path, snapshot_every_seconds=0.2)
         await asyncio.to_thread(service.start)
         await asyncio.to_thread(create, service.url)
         senders = [LabellingSender(f"{stream}0", stream, seed, [service.url], "stream_moved") for stream in STREAMS]
@@ -125,7 +125,7 @@ def create(url: str) -> None:
 async def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(store_url: str, tmp_path: Path) -> None:
     seed = int(os.environ.get("ITAN_TEST_SEED", random.randrange(10**6)))
     print("ITAN_TEST_SEED", seed)
-    settings = {"snapshot_every_events": 7, "snapshot_every_seconds": 0.2, "label_horizon_samples": 10**6}
+    settings = {"snapshot_every_seconds": 0.2, "label_horizon_samples": 10**6}
     with ServiceProcess(store_url, tmp_path, **settings) as service:
         await asyncio.to_thread(create, service.url)
         # what the killed one had sent may reach the store after the next one has read it

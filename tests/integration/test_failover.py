@@ -59,7 +59,7 @@ async def sending(url: str, folder: Path, **settings: object) -> AsyncIterator[t
     """Send to a service while the block lasts; then prove that what was acknowledged is there, once."""
     seed = int(os.environ.get("ITAN_TEST_SEED", random.randrange(10**6)))
     print("ITAN_TEST_SEED", seed)
-    with ServiceProcess(url, folder, snapshot_every_events=20, **settings) as service:
+    with ServiceProcess(url, folder, snapshot_every_seconds=1.0, **settings) as service:
         senders: list[Sender] = [PacedSender(stream, stream, seed, [service.url], *MAY_PASS) for stream in STREAMS]
         tasks = [asyncio.create_task(sender.send()) for sender in senders]
         await wait_for_answers(tasks, senders, 3)

@@ -62,7 +62,7 @@ async def test_only_the_streams_of_a_killed_worker_move(redis_server: RedisServe
     with ExitStack() as stack:
         services = [
             stack.enter_context(
-                ServiceProcess(redis_server.url, tmp_path, lease_seconds=LEASE_SECONDS, snapshot_every_events=20)
+                ServiceProcess(redis_server.url, tmp_path, lease_seconds=LEASE_SECONDS, snapshot_every_seconds=1.0)
             )
             for _ in range(3)
         ]

@@ -20,7 +20,7 @@ from tests.servers import RedisServer
 
 STREAMS = int(os.environ.get("ITAN_TEST_STREAMS", "6"))
 MAY_PASS = ("stream_elsewhere", "stream_moved", "stopping")
-SETTINGS = {"drain_seconds": 2, "snapshot_every_events": 20}
+SETTINGS = {"drain_seconds": 2, "snapshot_every_seconds": 1.0}
 PACE_SECONDS = 0.15
 RETURN_SECONDS = 60.0
 MOST_REFUSED = 0.01

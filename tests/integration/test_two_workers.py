@@ -17,7 +17,6 @@ LEASE_SECONDS = 1.0
 SETTINGS = {
     "lease_seconds": LEASE_SECONDS,
     "handover_seconds": 0,
-    "snapshot_every_events": 20,
     "snapshot_every_seconds": 0.3,
 }
 MAY_PASS = ("stream_elsewhere", "stream_moved", "stopping")

@@ -182,7 +182,7 @@ class Reading:
                 self.detector.reconfigure(event.after)
 
     def observe(self, entry: Entry, records: Any) -> None:
-        out = self.detector.observe(records.x, times_of(records, self.detector.config))
+        out = self.detector.observe(records.x, times_of(records.time, self.detector.config))
         assert out.seq.tolist() == records.seq.tolist()
         for column in ("score", "threshold", "is_anomaly"):
             assert np.array_equal(getattr(out, column), getattr(records, column), equal_nan=column != "is_anomaly")

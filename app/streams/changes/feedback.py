@@ -10,7 +10,7 @@ from app.streams.changes import incidents
 from app.streams.changes.metrics import count_labelled
 from app.streams.log.events import Label
 from app.streams.open.session import Session
-from app.streams.slices import copy_of, feedback_slices, join_slices, slices
+from app.streams.slices import NoteWork, copy_of, feedback_slices, join_slices, slices, unnoted
 from app.streams.state.state import StreamState, costs_of
 from app.streams.state.steps import LabelChange, log_labels
 from core import Detector, Records
@@ -72,7 +72,7 @@ async def label(session: Session, labels: Sequence[LabelRequest], *, dry_run: bo
     wanted = {key: request.anomaly for key, request in zip(targets.keys, labels, strict=True)}
     if dry_run:
         detector = copy_of(state.detector)
-        await give_labels(detector, targets, records, wanted)
+        await give_labels(detector, targets, records, wanted, unnoted)
         return summary(detector, state.detector.threshold, targets)
     return await apply(session, state, targets, records, wanted)
 
@@ -110,7 +110,11 @@ def contradicted(keys: Sequence[int | str], labels: Sequence[LabelRequest]) -> s
 
 
 async def give_labels(
-    detector: Detector, targets: Targets, records: Mapping[int, Records], wanted: Mapping[int | str, Label]
+    detector: Detector,
+    targets: Targets,
+    records: Mapping[int, Records],
+    wanted: Mapping[int | str, Label],
+    note_work: NoteWork,
 ) -> LabelChange | None:
     """Give the detector the labels that have no outcome yet; None if there are none."""
     seqs = targets.undecided()
@@ -118,7 +122,7 @@ async def give_labels(
         return None
     before = await join_slices([records[seq] for seq in seqs])
     labels = [wanted[seq] for seq in seqs]
-    result = await feedback_slices(detector, before, labels)
+    result = await feedback_slices(detector, before, labels, note_work)
     targets.outcome.update(zip(seqs, result.outcome, strict=True))
     targets.retracted.update(zip(seqs, result.retracted.tolist(), strict=True))
     targets.accepted += result.accepted
@@ -138,7 +142,7 @@ async def apply(
     known = await incidents.find_labelled(session, records)
     threshold_before, incident_before = state.detector.threshold, state.detector.incident
     with session.ahead_of_log():
-        change = await give_labels(state.detector, targets, records, wanted)
+        change = await give_labels(state.detector, targets, records, wanted, state.note_work)
         if change is not None and change.is_new:
             entry, changed = log_labels(state, change, session.clock.steady(), known)
             await session.append(state, entry, await current_records(change.after), changed)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, thread_time
 
 import numpy as np
 
@@ -88,13 +88,14 @@ async def learn(session: Session, state: StreamState, new: NewRows, allowance: A
     times = accepted_times(session, state, new)
     session.backoff.check()
     held_out = in_periods(await session.periods(), times, len(new.X), session.clock.now())
-    began = perf_counter()
+    began, work_began = perf_counter(), thread_time()
     # an error in the first slice has changed nothing; from then on the engine is ahead of the log
     first, rest = slice(FIRST_ROWS), slice(FIRST_ROWS, None)
     observed = [
         state.detector.observe(new.X[first], some(times, first), held_out=some(held_out, first), explain=new.explain)
     ]
     seconds = perf_counter() - began
+    state.note_work(thread_time() - work_began)
     if state.first_snapshot is not None:
         await session.create(state, allowance.bounds)
     with session.ahead_of_log():
@@ -102,7 +103,12 @@ async def learn(session: Session, state: StreamState, new: NewRows, allowance: A
         if len(new.X) > FIRST_ROWS:
             of_rest = some(times, rest), some(held_out, rest)
             observed += await observe_slices(
-                state.detector, new.X[rest], of_rest[0], held_out=of_rest[1], explain=new.explain
+                state.detector,
+                new.X[rest],
+                of_rest[0],
+                held_out=of_rest[1],
+                explain=new.explain,
+                note_work=state.note_work,
             )
         records = Records.joined([out.records for out in observed], state.detector.config.n_features)
         session.metrics.observe_steps["engine"].observe(perf_counter() - began)

@@ -8,7 +8,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import perf_counter, thread_time
 
 import numpy as np
 
@@ -107,11 +107,14 @@ def checked(session: Session, record: Record, schedule: Schedule) -> Checked | N
 
 def learn(worker: Worker, found: Sequence[Checked]) -> Learned:
     """Score and learn the samples that can be learned together, and score those that are held out."""
-    began = perf_counter()
+    began, work_began = perf_counter(), thread_time()
     learning = [one for one in found if not one.is_held_out]
     times = np.array([one.time for one in learning])
     learned = core.observe_together([one.state.detector for one in learning], [one.new.X for one in learning], times)
     held_out = [(one, hold_out(one)) for one in found if one.is_held_out]
+    seconds = thread_time() - work_began
+    for one in found:
+        one.state.note_work(seconds / len(found))
     worker.metrics.observe_steps["engine"].observe(perf_counter() - began)
     return [*((one, records) for one, records in zip(learning, learned, strict=True) if records is not None), *held_out]
 

@@ -15,7 +15,8 @@ class Snapshotter(Background):
     """Stores the snapshots that are due and closes unused streams, round after round."""
 
     def __init__(self, registry: Registry, checker: Checker) -> None:
-        self._registry, self._checker, self._clock = registry, checker, registry.worker.clock
+        self._registry, self._checker = registry, checker
+        self._worker, self._clock = registry.worker, registry.worker.clock
 
     async def _run(self) -> None:
         for round_number in count(1):
@@ -27,6 +28,9 @@ class Snapshotter(Background):
 
     async def save_due(self) -> None:
         """Store the snapshots that are due, one after another."""
-        for session in [session for session in self._registry.sessions.values() if session.snapshot_is_due]:
-            await self._registry.save(session)
-            await asyncio.sleep(0)
+        before = self._clock.monotonic() - self._worker.settings.snapshot_age_seconds
+        for stream in self._worker.unsaved.due(before):
+            session = self._registry.sessions.get(stream)
+            if session is not None and session.snapshot_is_due:
+                await self._registry.save(session)
+                await asyncio.sleep(0)

@@ -90,7 +90,7 @@ class Sweeper(Background):
 
     async def _is_old(self, stream: str, silence: Silence) -> bool:
         """Tell whether a stream that stores no snapshots any more has a log older than the label horizon."""
-        if not silence.log_entries or silence.seconds < 2 * self._settings.snapshot_every_seconds:
+        if not silence.log_entries or silence.seconds < 2 * self._settings.snapshot_age_seconds:
             return False
         before = self._clock.steady() - self._settings.kept_seconds
         entries = await self._registry.worker.log(stream).kept.entries(START, 1)

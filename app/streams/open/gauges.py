@@ -21,9 +21,14 @@ class Gauges:
 
     def oldest_unsaved_seconds(self) -> float:
         """Give the age of the oldest change that no snapshot holds."""
-        times = [session.snapshots.unsaved_since for session in self._registry.sessions.values()]
-        unsaved = [time for time in times if time is not None]
-        return self._worker.clock.monotonic() - min(unsaved) if unsaved else 0.0
+        return self._seconds_since(self._worker.unsaved.oldest())
+
+    def overdue_seconds(self) -> float:
+        """Give how long the snapshot that has been due longest has been waiting."""
+        return self._seconds_since(self._worker.unsaved.due_since(self._worker.settings.snapshot_age_seconds))
+
+    def _seconds_since(self, time: float | None) -> float:
+        return 0.0 if time is None else max(0.0, self._worker.clock.monotonic() - time)
 
     def watchers(self) -> int:
         """Count the event streams that are being sent."""

@@ -1,8 +1,10 @@
 """Replays a log, and compares the scores with the logged ones."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import thread_time
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +23,13 @@ from app.streams.log.events import (
 )
 from app.streams.log.incidents import follow
 from app.streams.log.log import Log
-from app.streams.slices import feedback_slices, join_slices, observe_slices
+from app.streams.slices import FIRST_ROWS, feedback_slices, join_slices, observe_slices
 from app.streams.state.state import StreamState
 from core import DetectorConfig, ItanError, Records
 
 PAGE_ENTRIES = 64
 TOLERANCE = 1e-9
+NO_RECORDS: Final = Records.empty(0, 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,64 +67,142 @@ async def replay(log: Log, state: StreamState, until: Position, differ: Callable
         entries = await log.entries(state.position, PAGE_ENTRIES)
         if not entries:
             raise StoreCorrupt(log.stream, f"the log ends at {state.position}, its head should be {until}")
-        for entry in entries:
-            if state.position >= until:
-                return
-            if not entry.follows(state.position):
-                found = entry.first_seq or entry.position
-                raise StoreCorrupt(log.stream, f"the log has a gap: {found} comes after {state.position}")
-            await _apply(state, entry, differ)
+        run = Run(state, differ)
+        try:
+            for entry in entries:
+                if run.end >= until:
+                    break
+                if not entry.follows(run.end):
+                    found = entry.first_seq or entry.position
+                    raise StoreCorrupt(log.stream, f"the log has a gap: {found} comes after {run.end}")
+                await run.take(entry)
+        except (StoreCorrupt, UnreadableEvent):
+            await run.apply()
+            raise
+        await run.apply()
 
 
-async def _apply(state: StreamState, entry: Entry, differ: Callable[[Difference], None]) -> None:
-    event = read_event(entry.body)
-    try:
-        if isinstance(event, ConfigEvent):
-            state.reconfigure(event.after)
-        else:
-            await _take(state, event, entry.position, differ)
-    except ItanError as error:
-        raise UnreadableEvent(f"the event at {entry.position} cannot be replayed: {error}") from error
-    state.position = entry.position
-    state.unsaved_events += 1
-    await asyncio.sleep(0)
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """An entry of the log, and the event and the records in it."""
+
+    position: Position
+    event: BatchEvent | LabelEvent | ConfigEvent
+    records: Records
+
+    @classmethod
+    def of(cls, entry: Entry) -> "Logged":
+        """Read an entry."""
+        event = read_event(entry.body)
+        return cls(entry.position, event, NO_RECORDS if isinstance(event, ConfigEvent) else read_records(event.records))
+
+    @property
+    def shape(self) -> tuple[int, bool]:
+        """What batches must have in common to be observed together: features, and whether all samples have times."""
+        return self.records.x.shape[1], not np.isnan(self.records.time).any()
 
 
-async def _take(
-    state: StreamState, event: BatchEvent | LabelEvent, position: Position, differ: Callable[[Difference], None]
-) -> None:
-    records = read_records(event.records)
-    if isinstance(event, BatchEvent):
-        await _observe(state, event, records, position, differ)
-    else:
-        await feedback_slices(state.detector, records, event.labels)
-    if state.incidents is not None:
-        follow(state.incidents, event, records, position, state.detector.config, {})
-    if state.recent is not None:
-        state.recent.take(event, records)
+class Run:
+    """Entries that follow each other, to be applied to a state.
 
+    Short batches are observed together, which takes a fraction of the time: the cuts of batches change no result.
+    """
 
-async def _observe(
-    state: StreamState, event: BatchEvent, records: Records, position: Position, differ: Callable[[Difference], None]
-) -> None:
-    if int(records.seq[0]) != state.detector.next_seq:
-        raise UnreadableEvent(
-            f"samples {state.detector.next_seq} to {int(records.seq[0]) - 1} are missing from the log"
+    def __init__(self, state: StreamState, differ: Callable[[Difference], None]) -> None:
+        self._state, self._differ = state, differ
+        self._waiting: list[Logged] = []
+        self._n_rows = 0
+        self.end = state.position
+        """The position of the last entry that was taken."""
+
+    async def take(self, entry: Entry) -> None:
+        """Take an entry; it is applied at the latest by apply. Raises UnreadableEvent."""
+        logged = Logged.of(entry)
+        if self._waiting and not self._fits(logged):
+            await self.apply()
+        self._waiting.append(logged)
+        self._n_rows += len(logged.records)
+        self.end = entry.position
+
+    def _fits(self, logged: Logged) -> bool:
+        first = self._waiting[0]
+        are_batches = isinstance(logged.event, BatchEvent) and isinstance(first.event, BatchEvent)
+        is_short = self._n_rows + len(logged.records) <= FIRST_ROWS
+        return are_batches and is_short and logged.shape == first.shape
+
+    async def apply(self) -> None:
+        """Apply what was taken. Raises UnreadableEvent; the state is then as of the last event before it."""
+        waiting, self._waiting, self._n_rows = self._waiting, [], 0
+        await asyncio.sleep(0)
+        if len(waiting) < 2 or not self._observe_together(waiting):
+            for logged in waiting:
+                await self._apply(logged)
+
+    def _observe_together(self, waiting: Sequence[Logged]) -> bool:
+        """Observe batches as one; False, with nothing changed, if one of them is wrong."""
+        began, detector, parts = thread_time(), self._state.detector, [logged.records for logged in waiting]
+        seqs = np.concatenate([part.seq for part in parts])
+        if not np.array_equal(seqs, np.arange(detector.next_seq, detector.next_seq + len(seqs))):
+            return False
+        X, held_out = np.concatenate([part.x for part in parts]), np.concatenate([part.held_out for part in parts])
+        times = times_of(np.concatenate([part.time for part in parts]), detector.config)
+        try:
+            replayed = detector.observe(X, times, held_out=held_out).records
+        except ItanError:
+            return False
+        self._state.note_work(thread_time() - began)
+        begin = 0
+        for logged in waiting:
+            end = begin + len(logged.records)
+            self._note(logged, replayed[begin:end])
+            begin = end
+        return True
+
+    async def _apply(self, logged: Logged) -> None:
+        """Apply one entry."""
+        state, event, records = self._state, logged.event, logged.records
+        replayed = NO_RECORDS
+        try:
+            if isinstance(event, ConfigEvent):
+                state.reconfigure(event.after)
+            elif isinstance(event, LabelEvent):
+                await feedback_slices(state.detector, records, event.labels, state.note_work)
+            else:
+                replayed = await self._observe(records)
+        except ItanError as error:
+            raise UnreadableEvent(f"the event at {logged.position} cannot be replayed: {error}") from error
+        self._note(logged, replayed)
+
+    async def _observe(self, records: Records) -> Records:
+        detector = self._state.detector
+        if (first := int(records.seq[0])) != detector.next_seq:
+            raise UnreadableEvent(f"samples {detector.next_seq} to {first - 1} are missing from the log")
+        times = times_of(records.time, detector.config)
+        observed = await observe_slices(
+            detector, records.x, times, held_out=records.held_out, note_work=self._state.note_work
         )
-    times = times_of(records, state.detector.config)
-    observed = await observe_slices(state.detector, records.x, times, held_out=records.held_out)
-    replayed = await join_slices([out.records for out in observed])
-    differing = np.flatnonzero(~agree(records, replayed))
-    if len(differing):
-        differ(Difference(position, event.build, records[differing], replayed[differing]))
-    state.note_times(read_timestamps(event))
+        return await join_slices([out.records for out in observed])
+
+    def _note(self, logged: Logged, replayed: Records) -> None:
+        """Take note that an entry was applied, with the records that this gave for its samples."""
+        state, event, records = self._state, logged.event, logged.records
+        if isinstance(event, BatchEvent):
+            differing = np.flatnonzero(~agree(records, replayed))
+            if len(differing):
+                self._differ(Difference(logged.position, event.build, records[differing], replayed[differing]))
+            state.note_times(read_timestamps(event))
+        if not isinstance(event, ConfigEvent):
+            if state.incidents is not None:
+                follow(state.incidents, event, records, logged.position, state.detector.config, {})
+            if state.recent is not None:
+                state.recent.take(event, records)
+        state.position = logged.position
+        state.unsaved_events += 1
 
 
-def times_of(records: Records, config: DetectorConfig) -> npt.NDArray[np.float64] | None:
+def times_of(times: npt.NDArray[np.float64], config: DetectorConfig) -> npt.NDArray[np.float64] | None:
     """Give the times that the samples of a batch were observed with: all have one or none has, but for a calendar."""
-    if config.calendar is not None:
-        return records.time
-    return None if np.isnan(records.time).any() else records.time
+    return None if config.calendar is None and np.isnan(times).any() else times
 
 
 def agree(logged: Records, replayed: Records) -> npt.NDArray[np.bool_]:

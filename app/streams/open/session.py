@@ -177,7 +177,8 @@ class Session:
             self.place(await self._loader().load(may_rebuild=False))
         except StoreCorrupt:
             return await self.state()  # only the worker that writes a stream may rebuild it
-        self._is_trusted, self.snapshots.unsaved_since = False, None
+        self._is_trusted = False
+        self.snapshots.forget()
         self._load_again_at = self.clock.monotonic() + COPY_SECONDS
         if self._state is None:
             raise UnknownStream(self.stream)
@@ -283,7 +284,7 @@ class Session:
         state.position = self._acknowledged = entry.position
         state.unsaved_events += 1
         self.summary_is_due, self.written_at = True, self.clock.now()
-        self.snapshots.note_change()
+        self.snapshots.note_change(state)
         self._worker.subscriptions.notify(self.stream)
 
     def rows(self, incidents: Sequence[Incident]) -> Sequence[IncidentRow]:
@@ -308,7 +309,7 @@ class Session:
         """Store a snapshot if the state has changed and this worker writes the stream."""
         state = self._state
         if self._is_trusted and not self._is_current:
-            self.snapshots.unsaved_since = None  # another worker's to store now
+            self.snapshots.forget()  # another worker's to store now
         if state is not None and self._is_current and state.unsaved_events:
             await self.store_if_valid(state)
 

@@ -19,7 +19,6 @@ async def shut_down(tasks: Tasks, registry: Registry, seconds: float) -> None:
             for stream in list(registry.sessions):
                 await registry.hand_over(stream)
     except TimeoutError:
-        unsaved = sum(session.snapshots.unsaved_since is not None for session in registry.sessions.values())
         text = "the shutdown time is over: %d streams have no new snapshot; their logs hold everything"
-        logger.warning(text, unsaved)
+        logger.warning(text, len(registry.worker.unsaved))
         tasks.cancel()

@@ -2,6 +2,8 @@
 
 import logging
 import math
+from time import thread_time
+from typing import Final
 
 from app.storage import Snapshot
 from app.streams.log.horizon import STEP, Horizon
@@ -10,50 +12,74 @@ from app.streams.open.worker import Worker
 from app.streams.state.state import StreamState
 from core import InvalidState
 
+WORTH: Final = 40
+"""Of a busy stream a snapshot is due when a replay would take so many times as long as making the last one did."""
+BUSY_SECONDS: Final = 600.0
+"""A stream whose oldest unsaved change is older is not busy: it seldom needs a snapshot."""
+RETRY_SECONDS: Final = 30.0
+"""How long a stream whose state cannot be stored goes on until that is tried again."""
+
 logger = logging.getLogger(__name__)
 
 
 class SnapshotWriter:
-    """Stores snapshots and trims the log; unsaved_since is the time of the oldest change that no snapshot holds."""
+    """Stores snapshots and trims the log.
+
+    A snapshot is due when a replay of what came after the last one would take long. Clocks decide on nothing but that.
+    """
 
     def __init__(self, stream: str, worker: Worker, retention: Retention) -> None:
         self._stream, self._worker, self._retention = stream, worker, retention
         self._store, self._clock, self._settings = worker.store, worker.clock, worker.settings
-        self.unsaved_since: float | None = None
+        self._last_took = 0.0
         self._retry_at = -math.inf
 
     def begin(self, state: StreamState | None) -> None:
         """Begin with a state that was loaded, or with none."""
-        self.unsaved_since = self._clock.monotonic() if state is not None and state.unsaved_events else None
+        self.forget()
+        if state is not None and state.unsaved_events:
+            self.note_change(state)
 
-    def note_change(self) -> None:
+    def forget(self) -> None:
+        """Store nothing: another worker writes the stream, or nobody does."""
+        self._worker.unsaved.forget(self._stream)
+
+    def note_change(self, state: StreamState) -> None:
         """Note that the state has changed."""
-        if self.unsaved_since is None:
-            self.unsaved_since = self._clock.monotonic()
+        is_long = state.replay_seconds >= self._settings.snapshot_replay_seconds or self._is_unsafe(state)
+        self._worker.unsaved.note(self._stream, self._clock.monotonic(), is_long=is_long)
 
     def is_due(self, state: StreamState) -> bool:
-        """Tell whether enough events, or enough time, have passed since the last snapshot."""
-        now = self._clock.monotonic()
-        if self.unsaved_since is None or now < self._retry_at:
+        """Tell whether what no snapshot holds would take long to replay, or is old."""
+        now, since = self._clock.monotonic(), self._worker.unsaved.since(self._stream)
+        if since is None or now < self._retry_at:
             return False
-        if state.rebuilt is not None and not state.figures.snapshot_bytes:
-            return True  # until there is a good snapshot, each load takes a long replay
-        is_long = now - self.unsaved_since >= self._settings.snapshot_every_seconds
-        return is_long or state.unsaved_events >= self._settings.snapshot_every_events
+        age, seconds = now - since, state.replay_seconds
+        if age >= self._settings.snapshot_age_seconds or self._is_unsafe(state):
+            return True
+        is_worth_it = age >= BUSY_SECONDS or seconds >= WORTH * self._last_took
+        return seconds >= self._settings.snapshot_replay_seconds and is_worth_it
+
+    @staticmethod
+    def _is_unsafe(state: StreamState) -> bool:
+        """Tell whether there is no good snapshot: until there is one, each load takes a long replay."""
+        return state.rebuilt is not None and not state.figures.snapshot_bytes
 
     async def write(self, state: StreamState, *, as_base: bool = False, step: int = STEP) -> None:
         """Store a snapshot and trim the log. Raises InvalidState, and the log stays as it is."""
         horizon = await self._store_with(state, self._retention.horizon(state, step), as_base=as_base)
         self._worker.metrics.snapshots.inc()
-        state.horizon, state.unsaved_events, state.snapshot_failure = horizon, 0, None
+        state.note_saved(horizon)
         state.update_figures()
-        self.unsaved_since = None
+        self.forget()
         await self._retention.note_saved(state)
 
     async def _store_with(self, state: StreamState, horizon: Horizon, *, as_base: bool) -> Horizon:
         """Store a snapshot and trim the log to a horizon, or to a later one if it would take too many bytes."""
         horizon = await self._retention.fitted(horizon, state.detector.next_seq)
+        began = thread_time()
         snapshot = Snapshot(state.position, state.to_bytes(horizon))
+        self._last_took = thread_time() - began
         token, trim = self._worker.leases.token(self._stream), await self._retention.trimming(horizon)
         await self._store.save_snapshot(
             self._stream, snapshot, trim.keep_from_seq, token, as_base=as_base, keep_labels=trim.keep_labels
@@ -63,9 +89,9 @@ class SnapshotWriter:
         return horizon if fitted == horizon else await self._store_with(state, fitted, as_base=as_base)
 
     def note_invalid(self, state: StreamState, error: InvalidState) -> None:
-        """Go on without a snapshot, since the log holds everything; try again when the next one would be due."""
+        """Go on without a snapshot, since the log holds everything; try again after a while."""
         self._worker.metrics.snapshot_failures.inc()
-        self._retry_at = self._clock.monotonic() + self._settings.snapshot_every_seconds
+        self._retry_at = self._clock.monotonic() + RETRY_SECONDS
         if state.snapshot_failure is None:
             logger.warning("no snapshot of stream %s: %s", self._stream, error, extra={"stream": self._stream})
         state.snapshot_failure = error.reason

@@ -19,6 +19,7 @@ from app.streams.open.models import Defaults, Models
 from app.streams.open.owners import owner_of, unique_name
 from app.streams.open.schedule import ReadSchedule, nothing_planned
 from app.streams.open.subscriptions import Subscriptions
+from app.streams.open.unsaved import Unsaved
 
 DefaultsOf = Callable[[str], Awaitable[Defaults]]
 """Gives what a new stream gets unless it is given something else."""
@@ -40,6 +41,7 @@ class Worker:
     leases: Leases
     health: StreamHealth
     subscriptions: Subscriptions
+    unsaved: Unsaved
     models: Models
     defaults_of: DefaultsOf
     tells_of: Callable[[str], bool]
@@ -82,6 +84,7 @@ class Worker:
             leases,
             health,
             subscriptions,
+            Unsaved(),
             models,
             defaults_of=defaults_of,
             tells_of=tells_of,

@@ -19,6 +19,8 @@ from core import ConfigChange, Detector, DetectorConfig, InvalidSnapshot, decode
 
 KIND = "stream"
 VERSION = 1
+EVENT_SECONDS = 0.00015
+"""CPU time that the replay of an event takes at least: to read it and to compare its scores."""
 GROWTH, MAX_UNMEASURED = 8, 1024
 """A stream's memory is measured again after it has seen 1/GROWTH more samples, at the latest after MAX_UNMEASURED."""
 
@@ -40,6 +42,7 @@ class Header(msgspec.Struct, frozen=True):
 class StreamState:
     """A detector and its position in the log, and what nobody has accepted yet: replay differences and a rebuild.
 
+    unsaved_events are those that no snapshot holds, unsaved_work are the CPU seconds that the engine took for them.
     incidents and recent are None if an earlier version wrote the snapshot. snapshot_failure says why the state cannot
     be stored. first_snapshot is what a new stream is created with; None once the store knows the stream.
     """
@@ -49,6 +52,7 @@ class StreamState:
     horizon: Horizon
     newest_timestamp: float | None = None
     unsaved_events: int = 0
+    unsaved_work: float = 0.0
     replay_mismatches: Mismatches = field(default_factory=Mismatches)
     rebuilt: Rebuilt | None = None
     snapshot_failure: str | None = None
@@ -71,7 +75,24 @@ class StreamState:
         figures.incident, figures.incidents = detector.incident, detector.n_incidents
         figures.threshold = detector.threshold if detector.ready else None
         figures.log_samples = detector.next_seq - self.horizon.oldest_seq
-        figures.unsaved_events = self.unsaved_events
+        figures.unsaved_events, figures.replay_seconds = self.unsaved_events, self.replay_seconds
+
+    @property
+    def replay_seconds(self) -> float:
+        """The CPU time that a replay of the unsaved events would take.
+
+        A replay spends on reading what it saves in the engine, where it observes short batches together.
+        """
+        return max(self.unsaved_work, EVENT_SECONDS * self.unsaved_events)
+
+    def note_work(self, seconds: float) -> None:
+        """Count CPU time that the engine took for events that no snapshot holds yet."""
+        self.unsaved_work += seconds
+
+    def note_saved(self, horizon: Horizon) -> None:
+        """Take note that a snapshot with this horizon holds everything."""
+        self.horizon, self.unsaved_events, self.unsaved_work = horizon, 0, 0.0
+        self.snapshot_failure = None
 
     def reconfigure(self, changes: Mapping[str, Any]) -> ConfigChange:
         """Change fields of the config. Raises InvalidConfig, and changes nothing, for what cannot change."""

@@ -102,7 +102,7 @@ async def test_after_a_reset_the_log_begins_anew(filled):
 
 
 async def test_a_trimmed_log_gives_what_it_holds():
-    async with Service(label_horizon_samples=50, snapshot_every_events=1) as service:
+    async with Service(label_horizon_samples=50, snapshot_replay_seconds=1e-9) as service:
         for _ in range(20):
             await service.observe(blobs(10))
             await service.feedback({"seq": 1, "anomaly": True})

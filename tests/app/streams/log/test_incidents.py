@@ -131,7 +131,7 @@ async def happen(service: Service, chance: random.Random, *, timed: bool) -> Non
 async def test_the_index_says_what_the_log_says_after_any_crash(seed):
     chance, memory = random.Random(seed), MemoryStore()
     store = DisturbedStore(memory)
-    service = Service(store)
+    service = Service(store, snapshot_every_seconds=30)
     await service.__aenter__()
     await begin(service, 300, incident_close_seconds=300.0, incident_close_samples=4, incident_accept_samples=15)
     states = set()
@@ -139,7 +139,7 @@ async def test_the_index_says_what_the_log_says_after_any_crash(seed):
         what = chance.random()
         if what < 0.15:
             await service.crash()
-            service = Service(store, service.clock)
+            service = Service(store, service.clock, snapshot_every_seconds=30)
             await service.__aenter__()
         elif what < 0.3:
             hook = chance.choice([store.before, store.after])

@@ -219,7 +219,7 @@ async def test_a_position_that_the_log_does_not_know_is_said(service: Service) -
 
 
 async def test_a_position_older_than_the_log_is_said() -> None:
-    async with Service(label_horizon_samples=50, snapshot_every_events=1) as service:
+    async with Service(label_horizon_samples=50, snapshot_replay_seconds=1e-9) as service:
         for _ in range(30):
             await service.observe(blobs(10))
         await service.snapshotter.save_due()
