@@ -20,7 +20,7 @@ MAGIC: Final = b"ITAN\x00\r\n\x01"
 _LENGTH: Final = struct.Struct("<I")
 DIGEST_BYTES: Final = 8
 _PREFIX_BYTES: Final = len(MAGIC) + _LENGTH.size
-_TYPES: Final = ("<f8", "<i8", "|i1", "|u1", "|b1")
+_TYPES: Final = {code: np.dtype(code) for code in ("<f8", "<i8", "|i1", "|u1", "|b1")}
 
 _TYPE_OF: Final[Mapping[type[np.generic], np.dtype[Any]]] = {
     kind: np.dtype(kind) for kind in (np.float64, np.int64, np.int8, np.uint8, np.bool_)
@@ -49,7 +49,15 @@ def encode_snapshot(kind: str, version: int, meta: Mapping[str, Any], arrays: Ar
 def decode_snapshot(
     blob: bytes, kind: str, version: int, *older: int
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read the meta and the arrays of a blob of this kind and version, or of one of the older versions.
+    """Read the meta and the arrays of a blob, as decode_versions does."""
+    _, meta, arrays = decode_versions(blob, kind, version, *older)
+    return meta, arrays
+
+
+def decode_versions(
+    blob: bytes, kind: str, version: int, *older: int
+) -> tuple[int, dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read the version, the meta and the arrays of a blob of this kind and version, or of one of the older versions.
 
     Raises InvalidSnapshot if the blob is foreign, damaged, or of another kind or version. Sizes are checked against the
     bytes at hand before anything is allocated.
@@ -63,7 +71,7 @@ def decode_snapshot(
     meta, layout = header.get("meta"), header.get("arrays")
     if not isinstance(meta, dict) or not isinstance(layout, list):
         raise InvalidSnapshot("its header is incomplete")
-    return meta, _arrays(layout, payload)
+    return header["version"], meta, _arrays(layout, payload)
 
 
 def readable_metas(blob: bytes) -> Iterator[dict[str, Any]]:
@@ -81,11 +89,6 @@ def readable_metas(blob: bytes) -> Iterator[dict[str, Any]]:
         except (struct.error, ValueError, RecursionError, LookupError, TypeError):
             pass
         start = blob.find(MAGIC, start + 1)
-
-
-def version_of(blob: bytes) -> int:
-    """The version of a snapshot that decode_snapshot reads."""
-    return int(_split(blob)[0]["version"])
 
 
 def digest(body: bytes | memoryview) -> bytes:
@@ -137,28 +140,30 @@ def _number(text: str) -> float:
 
 def _arrays(layout: list[Any], payload: memoryview) -> dict[str, NDArray[Any]]:
     entries = [_entry(item) for item in layout]
-    if len({name for name, _, _ in entries}) < len(entries):
-        raise InvalidSnapshot("it names an array twice")
-    total = sum(math.prod(shape) * dtype.itemsize for _, dtype, shape in entries)
+    total = sum(size for _, _, _, size in entries)
     if total != len(payload):
         raise InvalidSnapshot(f"its arrays need {total} bytes and {len(payload)} are there")
     arrays, start = {}, 0
-    for name, dtype, shape in entries:
-        count = math.prod(shape)
-        arrays[name] = np.frombuffer(payload, dtype, count, start).reshape(shape).copy()
-        start += count * dtype.itemsize
+    for name, dtype, shape, size in entries:
+        arrays[name] = np.ndarray(shape, dtype, payload, start).copy()
+        start += size
+    if len(arrays) < len(entries):
+        raise InvalidSnapshot("it names an array twice")
     return arrays
 
 
-def _entry(item: Any) -> tuple[str, np.dtype[Any], tuple[int, ...]]:
-    match item:
-        case [str(name), str(code), [*shape]] if code in _TYPES and len(shape) <= 8 and all(map(_is_length, shape)):
-            return name, np.dtype(code), tuple(shape)
+def _entry(item: Any) -> tuple[str, np.dtype[Any], list[int], int]:
+    """The name, type and shape of an array, and its size in bytes."""
+    if isinstance(item, list) and len(item) == 3 and isinstance(item[0], str) and isinstance(item[1], str):
+        name, code, shape = item
+        if code in _TYPES and isinstance(shape, list) and len(shape) <= 8 and all(map(_is_length, shape)):
+            dtype = _TYPES[code]
+            return name, dtype, shape, math.prod(shape) * dtype.itemsize
     raise InvalidSnapshot("the layout of its arrays is not valid")
 
 
 def _is_length(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    return type(value) is int and 0 <= value < 2**63
 
 
 def take(arrays: Arrays, name: str, kind: type[np.generic], shape: tuple[int, ...]) -> NDArray[Any]:

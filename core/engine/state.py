@@ -21,7 +21,7 @@ from core.feedback.costs import RunningCosts
 from core.feedback.resemblance import Resemblance
 from core.records import Records
 from core.scaling import Scaling, check_scaling, given
-from core.snapshot import Arrays, decode_snapshot, encode_snapshot, take, version_of
+from core.snapshot import Arrays, decode_versions, encode_snapshot, take
 from core.validation import checked_samples
 
 VERSION: Final = 7
@@ -174,15 +174,15 @@ class DetectorState:
     @classmethod
     def from_bytes(cls, blob: bytes) -> "DetectorState":
         """Read the state that to_bytes wrote. Raises InvalidSnapshot for anything else."""
-        meta, arrays = decode_snapshot(blob, "detector", VERSION, *OLDER)
+        version, meta, arrays = decode_versions(blob, "detector", VERSION, *OLDER)
         try:
             state = cls(DetectorConfig.from_dict(meta["config"]), first_seq=meta["first_seq"])
             state.next_seq, state.is_warm = meta["next_seq"], "warm" in meta
         except (KeyError, TypeError, InvalidConfig) as error:
             raise InvalidSnapshot(f"its config is not valid: {error}") from error
         state.warmup = Records.from_bytes(take(arrays, "warmup", np.uint8, (-1,)).tobytes())
-        if version_of(blob) < VERSION:
-            arrays = upgraded(arrays, state.config, version_of(blob))
+        if version < VERSION:
+            arrays = upgraded(arrays, state.config, version)
         state.check(arrays)
         state.load(arrays)
         return state

@@ -55,7 +55,6 @@ class Nodes:
         self.block_context = np.flatnonzero(np.isin(layout.block, self.context))
         self._of_context: NodeDensities | None = None
         self._set_floor()
-        self.refresh()
 
     @property
     def of_context(self) -> NodeDensities:

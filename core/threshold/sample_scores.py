@@ -102,8 +102,8 @@ class SampleScores:
 def check_seqs(arrays: Arrays, name: str, n: int, next_seq: int) -> None:
     """InvalidSnapshot if the array of this name cannot be the seqs of n scores."""
     seqs = np.abs(take(arrays, name, np.int64, (n,)))
-    known = seqs[seqs != NO_SAMPLE]
-    if not (
-        (seqs >= 0).all() and (np.diff(seqs) >= 0).all() and (np.diff(known) > 0).all() and (known < next_seq).all()
-    ):
+    if not n:
+        return
+    follows = (seqs[:-1] < seqs[1:]) | (seqs[1:] == NO_SAMPLE) & (seqs[:-1] == NO_SAMPLE)
+    if not (seqs[0] >= 0 and follows.all() and seqs[-1] < next_seq):
         raise InvalidSnapshot("its scores are not of samples in their order")
