@@ -7,6 +7,7 @@ import pytest
 from app.storage import Entry, Position, StoreCorrupt
 from app.storage.memory import MemoryStore
 from app.streams.log.events import BatchEvent, UnreadableEvent, read_event, read_records
+from app.streams.log.log import Log
 from app.streams.open.replay import Difference, replay
 from app.streams.slices import FIRST_ROWS
 from app.streams.state.state import StreamState
@@ -44,7 +45,7 @@ async def replayed(store: MemoryStore, until: int | None = None) -> tuple[Stream
     """Replay a log from its beginning to a sample, or to its end."""
     snapshot, head = await store.load("s")
     state, found = StreamState.from_bytes(snapshot.body, snapshot.position), list[Difference]()
-    await replay(store, "s", state, head if until is None else Position(until, 0), found.append)
+    await replay(Log(store, "s"), state, head if until is None else Position(until, 0), found.append)
     return state, found
 
 
@@ -159,5 +160,5 @@ async def ends_after(seq: int, before: bytes, store: MemoryStore, error: type[Ex
     snapshot = store.stored["s"].snapshot
     state = StreamState.from_bytes(snapshot.body, snapshot.position)
     with pytest.raises(error):
-        await replay(store, "s", state, Position(30, 0), lambda _: None)
+        await replay(Log(store, "s"), state, Position(30, 0), lambda _: None)
     assert (state.position, state.detector.to_bytes()) == (Position(seq, 0), before)
