@@ -12,7 +12,7 @@ from tests.app.harness import Service, blobs
 SAMPLES = 120
 X = blobs(SAMPLES, seed=3)
 IDS = [f"id-{i}" for i in range(1, SAMPLES + 1)]
-IN_STORE = {"snapshot_every_events": 1, "label_horizon_samples": 10_000}
+IN_STORE = {"label_horizon_samples": 10_000}
 
 
 def settings(folder: Path, **more: Any) -> dict[str, Any]:
@@ -28,8 +28,9 @@ async def feed(service: Service, first: int = 0, last: int = SAMPLES, stream: st
 
 
 async def move(service: Service) -> None:
-    """Store the snapshots that are due, and move what they find too long."""
-    await service.snapshotter.save_due()
+    """Store snapshots, and move what they find too long."""
+    for session in list(service.registry.sessions.values()):
+        await service.registry.save(session)
     await service.app.state.archiver.work()
 
 

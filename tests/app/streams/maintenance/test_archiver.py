@@ -164,7 +164,7 @@ async def test_two_workers_need_not_agree_on_time(tmp_path):
         Service(one.store, **settings(tmp_path), worker="two") as two,
     ):
         await feed(one)
-        await one.snapshotter.save_due()
+        await one.registry.save(one.registry.sessions["s"])
         files, begun, go_on = one.app.state.archiver._archive._files, asyncio.Event(), asyncio.Event()
         write = files.write
 
