@@ -45,6 +45,7 @@ from app.notices.catalog import rules_in
 from app.notices.delivery import Delivery
 from app.notices.outbox import Outbox
 from app.notices.sender import Sender
+from app.secret_files import credentials
 from app.security import KeptBytes, KeyFile, KeyRing, KeyWatch, Quotas
 from app.settings import Settings
 from app.sources.catalog import sources_in
@@ -177,7 +178,8 @@ def archive_of(settings: Settings, metrics: Metrics) -> Archive | None:
     """Open the archive, if there is one."""
     if not settings.archive:
         return None
-    return Archive(open_archive(settings.archive), metrics, settings.archive_cache_mb * 2**20)
+    files = open_archive(settings.archive, credentials(settings.secrets_folder))
+    return Archive(files, metrics, settings.archive_cache_mb * 2**20)
 
 
 def watch_of(settings: Settings, keys: KeyRing, clock: Clock, metrics: Metrics) -> KeyWatch | None:

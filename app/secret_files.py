@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic_settings import BaseSettings, SecretsSettingsSource
 
 FOLDER: Final = "ITAN_SECRETS_FOLDER"
+CLOUDS: Final = ("AWS_", "AZURE_", "GOOGLE_")
 
 
 class SecretsUnreadable(ValueError):
@@ -32,6 +33,17 @@ class SecretFiles(SecretsSettingsSource):
                 return super().__call__()
             except (OSError, UserWarning, ValueError) as error:
                 raise SecretsUnreadable(error) from None
+
+
+def credentials(folder: str) -> dict[str, str]:
+    """Give the files of a folder that hold credentials of a cloud, such as AWS_SECRET_ACCESS_KEY."""
+    if not folder:
+        return {}
+    files = [path for path in Path(folder).iterdir() if path.name.startswith(CLOUDS)]
+    try:
+        return {path.name: path.read_text().strip() for path in files}
+    except (OSError, UnicodeDecodeError) as error:
+        raise SecretsUnreadable(error) from None
 
 
 def secret_files() -> list[str]:

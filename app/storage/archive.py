@@ -2,11 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from app.storage.errors import ArchiveUnavailable
@@ -79,10 +80,11 @@ class ArchiveFiles:
             return
 
 
-def open_archive(url: str) -> ArchiveFiles:
+def open_archive(url: str, credentials: Mapping[str, str] = MappingProxyType({})) -> ArchiveFiles:
     """Open the folder or bucket of a URL: a path, file:///path, s3://bucket/prefix, gs://..., az://...
 
-    Credentials and the endpoint come from the environment, by the names that obstore knows (AWS_ENDPOINT_URL, ...).
+    Credentials and the endpoint are those given, and those of the environment, by the names that obstore knows
+    (AWS_ENDPOINT_URL, ...).
     Raises ArchiveMissing without the packages, ValueError for a URL that nothing can open.
     """
     try:
@@ -93,10 +95,11 @@ def open_archive(url: str) -> ArchiveFiles:
     place = urlsplit(url)
     if place.scheme in ("", "file"):
         return _open_folder(Path(unquote(place.path)), place.netloc)
+    config: Any = dict(credentials)  # of which cloud, the URL says
     timeouts: ClientConfig = {"timeout": f"{SECONDS:g}s", "connect_timeout": "5s"}
     retries: RetryConfig = {"max_retries": 2, "retry_timeout": timedelta(seconds=SECONDS)}
     try:
-        store = obstore.store.from_url(url, client_options=timeouts, retry_config=retries)
+        store = obstore.store.from_url(url, config=config, client_options=timeouts, retry_config=retries)
     except Exception as error:
         raise ValueError(f"ITAN_ARCHIVE: {_first_line(error)}") from error
     return ArchiveFiles(store, None)

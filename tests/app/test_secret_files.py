@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.secret_files import SecretsUnreadable
+from app.secret_files import SecretsUnreadable, credentials
 from app.settings import Settings
+from app.storage.archive import open_archive
 
 SECRET = "sixteen letters."
 ITAN = [sys.executable, "-m", "app.cli"]
@@ -76,6 +77,21 @@ def test_secrets_of_kubernetes_are_links_within_their_folder(folder: Path) -> No
     (folder / "..data" / "ITAN_API_KEYS").write_text("sesame")
     (folder / "ITAN_API_KEYS").symlink_to("..data/ITAN_API_KEYS")
     assert Settings().api_keys.get_secret_value() == "sesame"
+
+
+def test_credentials_of_the_archive_are_files_too(folder: Path) -> None:
+    given = {"AWS_ACCESS_KEY_ID": "the key", "AWS_SECRET_ACCESS_KEY": "its secret"}
+    for name, value in given.items():
+        (folder / name).write_text(f"{value}\n")
+    (folder / "AWS_NONSENSE").write_text("sesame")
+    (folder / "ITAN_API_KEYS").write_text("sesame")
+    with pytest.raises(ValueError, match="aws_nonsense") as refused:
+        open_archive("s3://bucket/prefix", credentials(str(folder)))
+    assert "sesame" not in str(refused.value)
+    (folder / "AWS_NONSENSE").unlink()
+    assert credentials(str(folder)) == given
+    open_archive("s3://bucket/prefix", credentials(str(folder)))
+    assert credentials("") == {}
 
 
 def itan(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
