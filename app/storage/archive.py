@@ -96,10 +96,11 @@ def open_archive(url: str, credentials: Mapping[str, str] = MappingProxyType({})
     if place.scheme in ("", "file"):
         return _open_folder(Path(unquote(place.path)), place.netloc)
     config: Any = dict(credentials)  # of which cloud, the URL says
-    timeouts: ClientConfig = {"timeout": f"{SECONDS:g}s", "connect_timeout": "5s"}
+    is_plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+    options: ClientConfig = {"timeout": f"{SECONDS:g}s", "connect_timeout": "5s", "allow_http": is_plain}
     retries: RetryConfig = {"max_retries": 2, "retry_timeout": timedelta(seconds=SECONDS)}
     try:
-        store = obstore.store.from_url(url, config=config, client_options=timeouts, retry_config=retries)
+        store = obstore.store.from_url(url, config=config, client_options=options, retry_config=retries)
     except Exception as error:
         raise ValueError(f"ITAN_ARCHIVE: {_first_line(error)}") from error
     return ArchiveFiles(store, None)

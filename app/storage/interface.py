@@ -209,6 +209,9 @@ class Store(Protocol):
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of the labelled ones among these samples."""
 
+    async def labels_until(self, stream: str, seq: int) -> dict[int, bytes]:
+        """Give the records of all labelled samples up to this one, in order."""
+
     async def put_incidents(self, stream: str, rows: Sequence[IncidentRow], token: int = 0) -> None:
         """Put incidents that the log told of earlier into the index; this is no news. Raises StreamNotFound."""
 

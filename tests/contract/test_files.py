@@ -51,6 +51,9 @@ async def test_a_file_may_bring_the_labels_of_its_samples(store):
     await store.put_file("s", SECOND, labels=many)
     await store.put_file("s", SECOND, labels=many)
     assert await store.find_labels("s", [1, 2, 3]) == many
+    assert list((await store.labels_until("s", 1)).items()) == [(1, b"label 1")]
+    assert list(await store.labels_until("s", 9)) == [1, 2]
+    assert await store.labels_until("none", 9) == {}
     assert (await store.load("s"))[1] == Position(3, 0)
 
 

@@ -54,6 +54,11 @@ class MemoryReader:
         known = self.stored[stream].labels if stream in self.stored else {}
         return {seq: known[seq] for seq in possible_seqs(seqs) if seq in known}
 
+    async def labels_until(self, stream: str, seq: int) -> dict[int, bytes]:
+        """Give the records of labelled samples, in order."""
+        known = self.stored[stream].labels if stream in self.stored else {}
+        return {labelled: known[labelled] for labelled in sorted(known) if labelled <= seq}
+
     async def incidents(self, stream: str) -> list[IncidentRow]:
         """Read incidents in order."""
         known = self.stored[stream].incidents if stream in self.stored else {}

@@ -19,7 +19,7 @@ from app.storage.redis.servers import Servers
 # The server does nothing else while it answers one command, so big questions are split.
 SEQS_PER_STEP = 256
 FIELDS_PER_STEP = 10_000
-SUMMARIES_PER_STEP = 1_000
+SUMMARIES_PER_STEP = LABELS_PER_STEP = 1_000
 # When an incident opened stands before its body.
 OPENED = struct.Struct("<q")
 
@@ -67,6 +67,21 @@ class RedisReader:
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of labelled samples."""
         return dict(await self._look_up(stream, stream_keys(stream).labels, possible_seqs(seqs)))
+
+    async def labels_until(self, stream: str, seq: int) -> dict[int, bytes]:
+        """Give the records of labelled samples, in order."""
+        found, cursor = dict[int, bytes](), 0
+        while True:
+            cursor, page = await self._scan_labels(stream, cursor)
+            found.update((labelled, body) for labelled, body in page.items() if labelled <= seq)
+            if not cursor:
+                return dict(sorted(found.items()))
+
+    async def _scan_labels(self, stream: str, cursor: int) -> tuple[int, dict[int, bytes]]:
+        """Read some of the labels, and give the cursor to go on with; 0 at the end."""
+        labels = stream_keys(stream).labels
+        after, page = await self._calls.send("HSCAN", labels, cursor, "COUNT", LABELS_PER_STEP)
+        return int(after), {int(seq): body for seq, body in page.items()}
 
     async def incidents(self, stream: str) -> list[IncidentRow]:
         """Read incidents in order."""

@@ -53,7 +53,7 @@ from app.storage.write_refusals import WriteRefusals, records_outcomes, records_
 OUTLIVES_SECONDS = 60.0
 # A hand-over request expires after this time; a worker that still wants the stream asks again.
 REQUEST_SECONDS = 60
-REQUESTS_AT_ONCE = MARKS_AT_ONCE = LABELS_PER_STEP = 1000
+REQUESTS_AT_ONCE = MARKS_AT_ONCE = 1000
 
 
 class RedisStore(RedisReader):
@@ -242,13 +242,13 @@ class RedisStore(RedisReader):
     @records_refusals
     async def drop_files(self, stream: str, last_seq: int, token: int = 0) -> None:
         """Take files out of the index, and drop labels, step by step."""
-        labels, cursor = stream_keys(stream).labels, 0
+        cursor = 0
         while True:
-            cursor, found = await self._calls.send("HSCAN", labels, cursor, "COUNT", LABELS_PER_STEP)
-            old = [seq for seq in found if int(seq) <= last_seq]
+            cursor, found = await self._scan_labels(stream, cursor)
+            old = [seq for seq in found if seq <= last_seq]
             reply = await self._calls.read("drop_files", stream, token, last_seq, *old)
             accept(reply, stream, START, token)
-            if int(cursor) == 0:
+            if not cursor:
                 return
 
     async def move_changes(self, gone: Sequence[Mark], come: Sequence[Mark] = ()) -> None:

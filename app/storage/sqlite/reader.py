@@ -74,6 +74,10 @@ class SqliteReader:
         """Give the records of labelled samples."""
         return await self._read(partial(reads.find_labels, stream=stream, seqs=possible_seqs(seqs)))
 
+    async def labels_until(self, stream: str, seq: int) -> dict[int, bytes]:
+        """Give the records of labelled samples, in order."""
+        return await self._read(partial(reads.labels_until, stream=stream, seq=seq))
+
     async def incidents(self, stream: str) -> list[IncidentRow]:
         """Read incidents in order."""
         return await self._read(partial(reads.incidents, stream=stream))

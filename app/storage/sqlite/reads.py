@@ -73,6 +73,12 @@ def find_labels(connection: sqlite3.Connection, stream: str, seqs: Sequence[int]
     return dict(select_among(connection, "SELECT seq, body FROM labels WHERE stream = ? AND seq IN", stream, seqs))
 
 
+def labels_until(connection: sqlite3.Connection, stream: str, seq: int) -> dict[int, bytes]:
+    """Give the records of labelled samples, in order."""
+    given = (number_of(connection, stream), seq)
+    return dict(connection.execute("SELECT seq, body FROM labels WHERE stream = ? AND seq <= ? ORDER BY seq", given))
+
+
 def incidents(connection: sqlite3.Connection, stream: str) -> list[IncidentRow]:
     """Read incidents in order."""
     number = number_of(connection, stream)

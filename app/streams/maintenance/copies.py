@@ -1,7 +1,7 @@
 """Copies streams from one store into another, each as of one moment, even while a worker writes it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
@@ -12,6 +12,7 @@ from app.storage import (
     START,
     DocumentKind,
     Entry,
+    FileRow,
     Position,
     Snapshot,
     Store,
@@ -40,6 +41,15 @@ class Source(LogSource, Protocol):
 
     async def streams(self, after: str, limit: int) -> list[str]:
         """List names in order."""
+
+    async def files(self, stream: str) -> list[FileRow]:
+        """Read the index of archived files."""
+
+    async def file_ids(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Give the ids of files."""
+
+    async def labels_until(self, stream: str, seq: int) -> dict[int, bytes]:
+        """Give the records of labelled samples, in order."""
 
     async def documents(self, kind: DocumentKind) -> dict[str, bytes]:
         """Read all documents of a kind."""
@@ -110,7 +120,11 @@ class Copy:
         begin = place_before(page[0]) if page else self._position
         if begin > self._snapshot.position:
             raise SourceChanged
+        # after the oldest entries: what is trimmed by now is in the index by then
+        files = await read_files(self._source, self._stream)
         await self._target.create(self._stream, Snapshot(begin, UNFINISHED), self._token)
+        for row, labels in files:
+            await self._target.put_file(self._stream, row, self._token, labels)
         if page:
             await self._copy_log(page)
         if base is not None and begin <= base.position <= self._snapshot.position:
@@ -205,6 +219,20 @@ async def base_of(source: Source, stream: str) -> Snapshot | None:
     return None if remains is None else remains.base
 
 
+async def read_files(source: Source, stream: str) -> list[tuple[FileRow, Mapping[int, bytes]]]:
+    """Read the index of archived files, each file with its ids and the labels of its samples."""
+    rows = await source.files(stream)
+    if not rows:
+        return []
+    ids = await source.file_ids(stream, [row.seq for row in rows])
+    labels = await source.labels_until(stream, rows[-1].seq)
+    found: list[tuple[FileRow, Mapping[int, bytes]]] = []
+    for row in rows:
+        own = {seq: labels.pop(seq) for seq in list(labels) if seq <= row.seq}
+        found.append((row._replace(ids=ids.get(row.seq, b"")), own))
+    return found
+
+
 async def digest(source: Source, stream: str) -> bytes:
     """Give what tells one content of a stream from any other."""
     summed = sha256()
@@ -223,6 +251,8 @@ async def digest(source: Source, stream: str) -> bytes:
         take(summed, sorted((await log.find_labels(seqs)).items()))
         after = page[-1].position
         await asyncio.sleep(0)
+    for row, labels in await read_files(source, stream):
+        take(summed, row, sorted(labels.items()))
     if rows := await source.incidents(stream):  # earlier versions kept none
         take(summed, [(row.seq, row.opened, row.body) for row in rows])
     return summed.digest()

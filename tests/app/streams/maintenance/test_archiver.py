@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from app.storage import ArchiveUnavailable
+from app.storage.memory import MemoryStore
+from app.streams.maintenance.copies import copy, digest
 from tests.app.archived import IDS, IN_STORE, SAMPLES, X, feed, files_in, move, oldest_in_store, rows, settings
 from tests.app.harness import Service, blobs
 
@@ -186,3 +188,33 @@ async def test_two_workers_need_not_agree_on_time(tmp_path):
         await moving
         assert (await two.feedback({"seq": 3, "anomaly": True}))["outcome"] == ["applied"]
     assert rows(tmp_path) == [(seq,) for seq in range(1, len(rows(tmp_path)) + 1)]
+
+
+async def test_a_copy_of_the_store_knows_the_archive(tmp_path):
+    async with Service(**settings(tmp_path)) as service:
+        await feed(service)
+        await service.feedback({"seq": 9, "anomaly": True})
+        await service.observe(X[:4] + 1.0)
+        await move(service)
+        await feed(service, 0, 40, stream="other")
+        store, copied = service.store, MemoryStore()
+    async with Service(store, **settings(tmp_path)) as service:
+        await service.feedback({"seq": 12, "anomaly": False})
+    for stream in ("s", "other"):
+        await copy(store, copied, stream)
+        assert await digest(store, stream) == await digest(copied, stream)
+    async with Service(copied, **settings(tmp_path)) as service:
+        labels = [{"seq": 9, "anomaly": True}, {"seq": 12, "anomaly": False}, {"id": "id-10", "anomaly": True}]
+        assert (await service.feedback(*labels))["outcome"] == ["duplicate", "duplicate", "applied"]
+        assert (await service.observe(X[:4], ids=IDS[:4]))["seq"] == [1, 2, 3, 4]
+
+
+async def test_a_check_finds_nothing_wrong_with_an_archived_stream(tmp_path):
+    async with Service(**settings(tmp_path)) as service:
+        await feed(service)
+        await move(service)
+        found = await service.accepted("GET", "/streams/s/check")
+        assert found["ok"], found
+        await feed(service, 0, 8, stream="t")
+        read = [await service.metric("itan_archive_reads_total", outcome=how) for how in ("read", "cached")]
+        assert read == [0, 0]
