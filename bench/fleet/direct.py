@@ -7,20 +7,25 @@ from time import process_time
 from typing import Any, Final, Self
 
 from app.storage import START, Append, Entry, Position, Snapshot, Store, open_store
+from app.streams.state.state import StreamState
 from bench.fleet.seeding import OWNER
 from bench.fleet.stores import FleetStore
 
-STREAMS: Final = 16
-ROUNDS: Final = 40
+STREAMS: Final = 64
+ROUNDS: Final = 16
 LEASE_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class StoreCosts:
-    """Seconds of CPU of the store for each call, and bytes for each sample that was appended."""
+    """Seconds of CPU of the store for each call, and bytes for each sample that was appended.
+
+    written_seconds are those of a worker for a snapshot.
+    """
 
     append_seconds: float
     snapshot_seconds: float
+    written_seconds: float
     renewal_seconds: float
     sample_bytes: float
 
@@ -30,27 +35,39 @@ def measure(place: FleetStore, example: str, names: Sequence[str]) -> StoreCosts
     with asyncio.Runner() as runner:
         calls = runner.run(Calls.of(open_store(place.url), example, names))
         used = place.figures().used_bytes
-        appending = _cpu(place, runner, calls.append())
+        appending, _ = _cpu(place, runner, calls.append())
         grown = place.figures().used_bytes - used
-        saving, renewing = (_cpu(place, runner, do) for do in (calls.save(), calls.renew()))
+        saving, called = _cpu(place, runner, calls.save())
+        renewing, _ = _cpu(place, runner, calls.renew())
         runner.run(calls.store.close())
     each = len(names) * ROUNDS
-    return StoreCosts(appending / each, saving / each, renewing / each, grown / each / calls.entry.n_samples)
+    grown_bytes = grown / each / calls.entry.n_samples
+    written = called / each + _writing(calls.snapshot)
+    return StoreCosts(appending / each, saving / each, written, renewing / each, grown_bytes)
 
 
-def _cpu(place: FleetStore, runner: asyncio.Runner, calls: Coroutine[Any, Any, None]) -> float:
-    """Give the CPU that calls take of the store: of its server, or of this process if it has none."""
+def _writing(snapshot: Snapshot) -> float:
+    """Give the CPU that it takes to write a snapshot, before it is stored."""
+    state = StreamState.from_bytes(snapshot.body, snapshot.position)
+    began = process_time()
+    for _ in range(ROUNDS):
+        state.to_bytes()
+    return (process_time() - began) / ROUNDS
+
+
+def _cpu(place: FleetStore, runner: asyncio.Runner, calls: Coroutine[Any, Any, None]) -> tuple[float, float]:
+    """Give the CPU that calls take of the store and of who calls it: of this process for both if it has no server."""
     before = place.figures().cpu_seconds, process_time()
     runner.run(calls)
     own = process_time() - before[1]
-    return place.figures().cpu_seconds - before[0] if place.is_shared else own
+    return (place.figures().cpu_seconds - before[0] if place.is_shared else own), own
 
 
 class Calls:
     """The calls of a worker that writes a few streams."""
 
-    def __init__(self, store: Store, entry: Entry, body: bytes, tokens: dict[str, int]) -> None:
-        self.store, self.entry, self._body, self._tokens = store, entry, body, tokens
+    def __init__(self, store: Store, entry: Entry, snapshot: Snapshot, tokens: dict[str, int]) -> None:
+        self.store, self.entry, self.snapshot, self._tokens = store, entry, snapshot, tokens
         self._head = START
 
     @classmethod
@@ -62,7 +79,7 @@ class Calls:
         tokens = {name: await store.acquire(name, OWNER, LEASE_SECONDS) for name in names}
         for name, token in tokens.items():
             await store.create(name, Snapshot(START, b""), token)
-        return cls(store, next(entry for entry in entries if entry.n_samples), loaded[0].body, tokens)
+        return cls(store, next(entry for entry in entries if entry.n_samples), loaded[0], tokens)
 
     async def append(self) -> None:
         """Append a batch to each stream, so many times."""
@@ -76,7 +93,7 @@ class Calls:
     async def save(self) -> None:
         """Store as many snapshots."""
         for _ in range(ROUNDS):
-            snapshot = Snapshot(self._head, self._body)
+            snapshot = Snapshot(self._head, self.snapshot.body)
             await asyncio.gather(*(self.store.save_snapshot(name, snapshot, 0, t) for name, t in self._tokens.items()))
 
     async def renew(self) -> None:

@@ -63,6 +63,14 @@ def measure(
     )
 
 
+def wait_for_snapshots(workers: Sequence[Worker], most_seconds: float) -> None:
+    """Wait until a second goes by without a snapshot, but not for ever."""
+    end, before = time.monotonic() + most_seconds, -1.0
+    while (stored := _snapshots(workers)) != before and time.monotonic() < end:
+        before = stored
+        time.sleep(1.0)
+
+
 def _snapshots(workers: Sequence[Worker]) -> float:
     return sum(worker.counters().get(SNAPSHOTS, 0.0) for worker in workers)
 

@@ -31,7 +31,7 @@ PHASES: Final = (
     Column("failed", "failed", ",d"),
     Column("load", "cores of the load", ".2f"),
 )
-APART: Final = "Requests and openings: without the CPU that as many open streams take at rest."
+APART: Final = "Requests and openings: without snapshots, and without what the open streams take at rest."
 CONSTANTS: Final = (Column("constant", "constant"), Column("value", "value", ",.3g"), Column("unit", "unit"))
 COMMANDS: Final = (
     Column("command", "command"),
@@ -87,20 +87,29 @@ def constants(found: Found) -> Iterator[tuple[str, float, str]]:
     """Give each constant with its unit."""
     plan, phases, costs = found.plan, found.phases, found.store_costs
     assert costs is not None
-    idle, steady, opened, cold = (phases[name] for name in ("idle", "steady", "open", "cold"))
-    at_rest = idle.cpu_seconds / idle.seconds
-    request = max(0.0, steady.cpu_seconds - at_rest * steady.seconds) / steady.requests
+    opened, steady, idle, cold, again = (phases[name] for name in ("open", "steady", "idle", "cold", "at once"))
+
+    def apart(phase: Phase) -> float:
+        """CPU of the workers without snapshots."""
+        return phase.cpu_seconds - phase.snapshots * costs.written_seconds
+
+    at_rest = max(0.0, apart(idle)) / idle.seconds / plan.streams
+    request = max(0.0, apart(steady) - at_rest * plan.streams * steady.seconds) / steady.requests
+
+    def beyond(phase: Phase, streams: int) -> float:
+        """What a phase took beyond its requests and the streams at rest."""
+        return max(0.0, apart(phase) - phase.requests * request - at_rest * streams * phase.seconds)
+
     yield "worker, a request", 1e3 * request, "CPU ms"
-    yield "worker, an open stream at rest", 1e6 * at_rest / plan.streams, "us of CPU a second"
+    yield "worker, a snapshot", 1e3 * costs.written_seconds, "CPU ms"
+    yield "worker, a second of an open stream at rest", 1e6 * at_rest, "CPU us"
+    yield "worker, opening a stream", 1e3 * beyond(opened, plan.streams // 2) / plan.streams, "CPU ms"
+    yield "worker, opening a stream after a crash", 1e3 * beyond(again, again.requests // 2) / again.requests, "CPU ms"
+    first = f"worker, the first {plan.cold_samples:,} samples of a new stream"
+    yield first, beyond(cold, plan.streams) / plan.cold_streams, "CPU s"
     yield "worker, an open stream", (sum(opened.worker_rss) - plan.workers * found.empty_rss) / plan.streams / 1e3, "kB"
     yield "worker, without streams", found.empty_rss / 1e6, "MB"
-    yield "worker, opening a stream", 1e3 * max(0.0, opened.cpu_seconds / plan.streams - request), "CPU ms"
-    if phases["at once"].requests:
-        again = phases["at once"]
-        yield "worker, opening it after a crash", 1e3 * max(0.0, again.cpu_seconds / again.requests - request), "CPU ms"
-    own = max(0.0, cold.cpu_seconds - cold.requests * request - at_rest * cold.seconds)
-    yield f"worker, a new stream's first {plan.cold_samples:,} samples", own / plan.cold_streams, "CPU s"
-    yield "snapshots", steady.snapshots / steady.seconds, "a second, at the steady rate"
+    yield "snapshots at the steady rate", steady.snapshots / steady.seconds, "a second"
     yield "store, an append", 1e6 * costs.append_seconds, "CPU us"
     yield "store, a snapshot", 1e6 * costs.snapshot_seconds, "CPU us"
     yield "store, the renewal of a lease", 1e6 * costs.renewal_seconds, "CPU us"

@@ -18,7 +18,7 @@ from app.settings import Settings
 from bench.fleet import direct, seeding
 from bench.fleet.generators import Generators, generating
 from bench.fleet.load import CONNECTIONS, Load, Outcome, Request
-from bench.fleet.phases import Phase, measure
+from bench.fleet.phases import Phase, measure, wait_for_snapshots
 from bench.fleet.plan import NotMeasured, Plan
 from bench.fleet.stores import FleetStore, NoStore, keeping
 from bench.fleet.workers import Worker, serving
@@ -28,6 +28,7 @@ BODIES = 256
 BEGIN_SECONDS = 0.1
 """Until then the generators have their load."""
 COLD_CONNECTIONS = 4
+SETTLING_SECONDS = 60.0
 LEASE_ALLOWANCE_SECONDS = 3.0
 NOT_ANSWERED = "{} first requests were not answered with 200 but with {} (0: not at all)"
 
@@ -140,6 +141,8 @@ class Fleet:
         self._phase("steady", lambda: self._send(requests, spacing))
 
     def _rest(self) -> None:
+        """Ask for nothing, once the snapshots of what came before are stored."""
+        wait_for_snapshots(self._workers, SETTLING_SECONDS)
         self._phase("idle", lambda: time.sleep(self._plan.seconds / 2))
 
     def _begin_cold(self) -> None:
