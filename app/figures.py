@@ -13,6 +13,7 @@ TRUSTED: Final = 100
 """The flag rate begins as if this many samples had been flagged at the expected rate."""
 BEYOND_NATS: Final = 20.0
 FAR_NATS: Final = 1e9
+DRIFT_NATS: Final = 3.0
 
 
 @dataclass(slots=True)
@@ -72,6 +73,11 @@ class StreamFigures:
         self.flag_rate = self.expected_flag_rate
         self._flags = RunningMean(RECENT_FLAGS, self.expected_flag_rate, TRUSTED)
         self._recent_scores = RunningMean(RECENT_SCORES)
+
+    @property
+    def has_drifted(self) -> bool:
+        """Tell whether the samples have become twenty times less likely, so that the model no longer fits."""
+        return self.log_loss_rise is not None and self.log_loss_rise > DRIFT_NATS
 
     def expect(self, flag_rates: Mapping[str, float]) -> None:
         """Expect other shares of flagged samples from now on."""

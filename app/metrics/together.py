@@ -41,6 +41,7 @@ GAUGES: Final = (
         "log_loss_rise",
         max,
     ),
+    Together("drifted_streams", "streams where it has risen by more than 3 nats", "has_drifted"),
     Together("open_incidents", "incidents that are open now", "is_in_incident"),
     Together("cost", "cost of the decisions that labels have shown to be wrong", "cost"),
     Together("best_fixed_cost", "what the best fixed thresholds would have cost", "best_fixed_cost"),

@@ -213,11 +213,12 @@ def add_models(dashboard: Dashboard) -> None:
         ),
         chart(
             "Streams",
-            "Streams of the workers that are not shown by name, those in the warm-up, and new ones without the model "
-            "of their template.",
+            "Streams of the workers that are not shown by name, those in the warm-up, those that drifted, "
+            "and new ones without the model of their template.",
             "short",
             ("sum(itan_hidden_streams)", "not shown by name"),
             ("sum(itan_warming_up_streams)", "warming up"),
+            ("sum(itan_drifted_streams)", "drifted"),
             ("sum(increase(itan_cold_starts_total[$__rate_interval]))", "cold starts"),
             width=6,
         ),

@@ -8,6 +8,8 @@ from proxy import add_proxy
 from redis_server import add_redis
 
 HERE = 'instance=~"$instance"'
+ASKED = 'route!~"/livez|/readyz|/metrics"'
+"""Requests of clients, not of those who look whether the service is well."""
 OBSERVE = f'itan_request_seconds_bucket{{{HERE}, route="/observe"}}[$__rate_interval]'
 STEPS = f"itan_observe_step_seconds_bucket{{{HERE}}}[$__rate_interval]"
 
@@ -51,8 +53,8 @@ def build() -> Dashboard:
 
 def add_overview(dashboard: Dashboard) -> None:
     """Add what to look at first."""
-    failing = f'sum(rate(itan_requests_total{{{HERE}, status_class="5xx"}}[$__rate_interval]))'
-    answered = f"sum(rate(itan_requests_total{{{HERE}}}[$__rate_interval]))"
+    failing = f'sum(rate(itan_requests_total{{{HERE}, {ASKED}, status_class="5xx"}}[$__rate_interval]))'
+    answered = f"sum(rate(itan_requests_total{{{HERE}, {ASKED}}}[$__rate_interval]))"
     firing = 'count(ALERTS{alertstate="firing", alertname=~"Itan.*", severity!="none"}) or vector(0)'
     kept_from = f'sum(rate(itan_store_errors_total{{{HERE}, reason=~"unavailable|corrupt"}}[$__rate_interval]))'
     filled = f"max(itan_open_stream_bytes{{{HERE}}} / itan_memory_budget_bytes)"
@@ -63,7 +65,7 @@ def add_overview(dashboard: Dashboard) -> None:
             "Workers up", "Workers that answer /metrics.", "short", 'sum(up{job="itan"})', [(1, "green")], low="red"
         ),
         number("Alerts", "Alerts of itan that fire now; Prometheus lists them.", "short", firing, [(1, "red")]),
-        number("Requests", "Answered a second, whatever the status.", "reqps", answered, []),
+        number("Requests", "Answered a second, whatever the status, without probes.", "reqps", answered, []),
         number(
             "Failing",
             "Share of requests answered with 5xx. 503 is also what clients get while the store is down.",

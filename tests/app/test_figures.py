@@ -53,9 +53,11 @@ def test_a_regime_that_no_longer_fits_raises_log_loss_for_a_while_whatever_the_r
     figures = fed([2.0] * 200)
     fed([9.0] * 100_000, figures=figures, now=60.0)
     assert figures.log_loss_rise == pytest.approx(7.0, abs=0.2)
+    assert figures.has_drifted
     for minute in range(2, 300):
         fed([9.0], figures=figures, now=60.0 * minute)
     assert figures.log_loss_rise < 0.1
+    assert not figures.has_drifted
 
 
 def test_an_outlier_does_not_look_like_a_model_that_fits_no_longer():

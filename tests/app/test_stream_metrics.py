@@ -79,6 +79,7 @@ async def test_a_stream_that_warms_up_has_no_scores_to_tell_of():
         assert await service.metric("itan_warming_up_streams") == 1
         assert await service.metric("itan_stream_samples_needed", stream="s") == 27
         text = await text_of(service)
+        assert await service.metric("itan_drifted_streams") == 0
         for name in ("itan_threshold_nats", "itan_log_loss_nats", "itan_log_loss_rise_nats"):
             assert not re.search(rf"^{name} ", text, re.MULTILINE)
         assert "itan_stream_threshold_nats{" not in text
