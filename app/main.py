@@ -54,6 +54,7 @@ from app.storage.archive import open_archive
 from app.streams.log.archive.archive import Archive
 from app.streams.maintenance.archiver import Archiver
 from app.streams.maintenance.checker import Checker
+from app.streams.maintenance.compactor import Compactor
 from app.streams.maintenance.snapshotter import Snapshotter
 from app.streams.maintenance.store_opening import StoreOpening
 from app.streams.maintenance.store_probe import StoreProbe
@@ -156,6 +157,7 @@ def create_app(settings: Settings, *, store: Store | None = None, clock: Clock |
     app.state.archiver = None if worker.archive is None else Archiver(registry, worker.archive)
     app.state.delivery = Delivery(worker, service.rules, audience, service.sender)
     app.state.snapshotter = Snapshotter(registry, checker)
+    app.state.compactor = Compactor(worker)
     app.state.summarizer = Summarizer(registry, service.catalog.fleet.fill)
     app.state.openapi = interface(keys_required=keys.are_required)
     served = [*ROUTES, *(workers.ROUTES if address else [])]
@@ -197,6 +199,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     sweeper: Sweeper = app.state.sweeper
     delivery: Delivery = app.state.delivery
     summarizer: Summarizer = app.state.summarizer
+    compactor: Compactor = app.state.compactor
     leases = service.registry.worker.leases
     store: Store = app.state.store
     await service.store_opening.start()
@@ -204,6 +207,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     snapshotter.start()
     sweeper.start()
     summarizer.start()
+    compactor.start()
     delivery.start()
     if app.state.archiver:
         app.state.archiver.start()
@@ -224,6 +228,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if app.state.archiver:
             await app.state.archiver.stop()
         await snapshotter.stop()
+        await compactor.stop()
         await shut_down(service.tasks, service.registry, service.settings.shutdown_seconds)
         await leases.stop()
         await service.forwarder.close()

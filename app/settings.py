@@ -117,6 +117,9 @@ class Settings(BaseSettings):
     snapshot_every_seconds: Seconds = Field(
         21_600.0, description="store a snapshot of a stream at the latest this long after it changed"
     )
+    compact_log: bool = Field(
+        True, description="move what is older than a snapshot into blocks, which earlier versions cannot read"
+    )
     label_horizon_samples: Count | None = Field(
         None, description="how many of a stream's newest samples can be labelled; default 1000000, on Redis 100000"
     )

@@ -1,5 +1,6 @@
 """Where streams are kept: in memory, in an SQLite file, or in Redis."""
 
+from app.storage.blocks import NO_BUCKETS, KnownIds, StoredBlock, bucket_of, split_from
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import (
     ArchiveUnavailable,
@@ -38,6 +39,7 @@ __all__ = [
     "MAX_SEQ",
     "NEW",
     "NO_BOUNDS",
+    "NO_BUCKETS",
     "NO_INCIDENTS",
     "NO_LABELS",
     "START",
@@ -53,6 +55,7 @@ __all__ = [
     "IncidentChange",
     "IncidentKey",
     "IncidentRow",
+    "KnownIds",
     "LeaseHeld",
     "Mark",
     "Position",
@@ -64,14 +67,17 @@ __all__ = [
     "StoreCorrupt",
     "StoreError",
     "StoreUnavailable",
+    "StoredBlock",
     "StreamNotFound",
     "StreamSize",
     "SummaryRow",
     "TooManyStreams",
     "Usage",
+    "bucket_of",
     "collect_batches",
     "is_full",
     "open_reader",
     "open_store",
+    "split_from",
     "take_page",
 ]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from app.storage.blocks import NO_BUCKETS, KnownIds, StoredBlock
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import StoreError
 from app.storage.files import FileRow
@@ -73,7 +74,7 @@ class Silence:
 
 @dataclass(frozen=True, slots=True)
 class StreamSize:
-    """The size of one stream: bytes of bodies only, both snapshots together."""
+    """The size of one stream: its entries, also those in blocks; bytes of bodies and blocks, of both snapshots."""
 
     log_entries: int
     log_bytes: int
@@ -194,17 +195,37 @@ class Store(Protocol):
     async def inspect(self, stream: str) -> Remains | None:
         """Read what is left of a stream, however damaged; None if nothing is."""
 
-    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
-        """Read up to `limit` entries after `after`, in order, or fewer once they fill a page."""
+    async def compact(
+        self, stream: str, block: StoredBlock, buckets: Mapping[int, bytes] = NO_BUCKETS, token: int = 0
+    ) -> None:
+        """Put a block in the place of the entries that it holds, and buckets in the index of the ids in blocks.
 
-    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
-        """Read the distinct batches that hold these samples, in order, or fewer once they fill a page.
+        The block goes on from the last one, or begins with the oldest entry. The snapshot may stand before its end.
+        The labels stay, and so do the ids of later entries. From now on every read gives the block; the entries are
+        removed after that, step by step, and what a crash leaves of them the next call removes.
+        Raises StreamNotFound, or StaleWriter if the block does not go on from what is there.
+        """
+
+    async def packed_to(self, stream: str) -> Position | None:
+        """Say where the newest block ends; None without one."""
+
+    async def entries(self, stream: str, after: Position, limit: int) -> StoredBlock | list[Entry]:
+        """Read up to `limit` entries after `after`, in order, or fewer once they fill a page.
+
+        If the first of them is in a block, read that block instead, whatever the limit.
+        """
+
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[StoredBlock | Entry]:
+        """Read the distinct blocks and batches that hold these samples, in order, or fewer once they fill a page.
 
         Unknown samples are left out; the result is empty only if no sample is known.
         """
 
-    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
-        """Give the newest seq of each known client id."""
+    async def find_ids(self, stream: str, ids: Sequence[str], hashes: Sequence[int] = ()) -> KnownIds:
+        """Give the newest seq of each client id that is known outside blocks, and the buckets of the hashes.
+
+        An id that was moved into a block meanwhile is in one of the two.
+        """
 
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of the labelled ones among these samples."""

@@ -46,6 +46,12 @@ class Entry:
     ids: tuple[str, ...] = ()
 
     @property
+    def after(self) -> Position:
+        """Give a position that this entry follows."""
+        seq, sub = self.position
+        return Position(seq, sub - 1) if self.first_seq is None else Position(self.first_seq - 1, 0)
+
+    @property
     def n_samples(self) -> int:
         """Give the number of samples of a batch; 0 for another event."""
         return 0 if self.first_seq is None else self.position.seq - self.first_seq + 1

@@ -7,6 +7,7 @@ from time import process_time
 from typing import Any, Final, Self
 
 from app.storage import START, Append, Entry, Position, Snapshot, Store, open_store
+from app.streams.log.log import Log
 from app.streams.state.state import StreamState
 from bench.fleet.seeding import OWNER
 from bench.fleet.stores import FleetStore
@@ -74,7 +75,7 @@ class Calls:
     async def of(cls, store: Store, example: str, names: Sequence[str]) -> Self:
         """Open the store, and create streams of these names."""
         await store.open()
-        loaded, entries = await store.load(example), await store.entries(example, START, ROUNDS)
+        loaded, entries = await store.load(example), await Log(store, example).entries(START, ROUNDS)
         assert loaded is not None
         tokens = {name: await store.acquire(name, OWNER, LEASE_SECONDS) for name in names}
         for name, token in tokens.items():

@@ -5,13 +5,16 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from app.storage import Entry, Fenced, LeaseHeld, Position, Snapshot, StaleWriter, Store, open_store
+from app.storage import Entry, Fenced, LeaseHeld, Position, Snapshot, StaleWriter, Store, StoredBlock, open_store
 from app.storage.memory import MemoryStore
 from tests.contract.conftest import KINDS
 
 START = Snapshot(Position(0, 0), b"start")
 SHARED = [kind for kind in KINDS if kind != "sqlite"]
 LONG, SHORT = 60.0, 0.1
+
+
+BLOCK = StoredBlock(Position(0, 0), Position(1, 0), 1, b"block")
 
 
 def one(seq: int, body: bytes = b"body") -> Entry:
@@ -88,7 +91,7 @@ async def test_a_stream_that_was_deleted_begins_with_a_higher_token(streams):
         await streams.append("s", Position(0, 0), one(1), {}, before)
 
 
-@pytest.mark.parametrize("verb", ["append", "repeat", "save_snapshot", "replace", "restore", "delete"])
+@pytest.mark.parametrize("verb", ["append", "repeat", "save_snapshot", "compact", "replace", "restore", "delete"])
 async def test_a_lower_token_changes_nothing(streams, verb):
     old = await streams.acquire("s", "a", SHORT)
     new = await insist(lambda: streams.acquire("s", "b", LONG))
@@ -96,6 +99,7 @@ async def test_a_lower_token_changes_nothing(streams, verb):
         "append": lambda token: streams.append("s", Position(1, 0), one(2), {1: b"new"}, token),
         "repeat": lambda token: streams.append("s", Position(0, 0), one(1), {}, token),
         "save_snapshot": lambda token: streams.save_snapshot("s", Snapshot(Position(1, 0), b"new"), 2, token),
+        "compact": lambda token: streams.compact("s", BLOCK, {0: b"bucket"}, token),
         "restore": lambda token: streams.restore("s", Snapshot(Position(1, 1), b"new"), token),
         "replace": lambda token: streams.replace("s", Position(1, 0), Snapshot(Position(1, 1), b"new"), token),
         "delete": lambda token: streams.delete("s", token),

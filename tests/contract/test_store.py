@@ -54,7 +54,7 @@ async def everything(store, stream: str) -> tuple:
     return (
         await store.load(stream),
         await store.entries(stream, Position(0, 0), 1000),
-        await store.find_ids(stream, ids),
+        (await store.find_ids(stream, ids)).seqs,
         await store.find_labels(stream, seqs),
         await store.size(stream),
     )
@@ -86,7 +86,7 @@ async def test_a_stream_that_does_not_exist(store):
     assert await store.load("s") is None
     assert await store.entries("s", Position(0, 0), 10) == []
     assert await store.entries_holding("s", [1]) == []
-    assert await store.find_ids("s", ["a"]) == {}
+    assert (await store.find_ids("s", ["a"])).seqs == {}
     assert await store.find_labels("s", [1]) == {}
     assert await store.streams("", 10) == []
     assert not await store.delete("s")
@@ -187,7 +187,7 @@ async def test_entries_come_back_as_they_went_in(store):
     assert await store.entries("s", Position(0, 0), 100) == log
     assert await store.load("s") == (START, Position(4, 1))
     assert await store.size("s") == StreamSize(5, sum(len(entry.body) for entry in log), 5)
-    assert await store.find_ids("s", list(log[0].ids)) == {"a": 1, log[0].ids[2]: 3}
+    assert (await store.find_ids("s", list(log[0].ids))).seqs == {"a": 1, log[0].ids[2]: 3}
 
 
 async def test_entries_are_read_in_pages(store):
@@ -265,7 +265,7 @@ async def test_many_streams_are_appended_to_at_once_and_each_for_itself(store):
     assert [type(outcome) for outcome in outcomes] == [type(None), StaleWriter, StreamNotFound, type(None), type(None)]
     assert await store.entries("fits", Position(2, 0), 9) == [batch(3, 3, EVERY_BYTE)]
     assert await store.entries("repeated", Position(2, 0), 9) == [batch(3, 3, b"again")]
-    assert await store.find_ids("named", ["a"]) == {"a": 3}
+    assert (await store.find_ids("named", ["a"])).seqs == {"a": 3}
     assert await everything(store, "stale") == before
     assert await store.append_each([]) == []
     with pytest.raises(ValueError, match="does not follow"):
@@ -347,14 +347,14 @@ async def test_a_cancelled_append_never_answers_another_call(store):
 
 async def test_the_newest_sample_of_an_id_is_found(store):
     await fill(store, "s", batch(1, 3, ids=("a", "b", "a")), batch(4, 4), batch(5, 6, ids=("b", "")))
-    assert await store.find_ids("s", ["a", "b", "c", "", "a"]) == {"a": 3, "b": 5}
-    assert await store.find_ids("s", []) == {}
+    assert (await store.find_ids("s", ["a", "b", "c", "", "a"])).seqs == {"a": 3, "b": 5}
+    assert (await store.find_ids("s", [])).seqs == {}
 
 
 async def test_many_ids_in_one_batch_and_one_question(store):
     ids = tuple(f"id-{number}" for number in range(12_000))
     await fill(store, "s", batch(1, len(ids), ids=ids))
-    assert await store.find_ids("s", [*ids, "other"]) == {name: seq for seq, name in enumerate(ids, 1)}
+    assert (await store.find_ids("s", [*ids, "other"])).seqs == {name: seq for seq, name in enumerate(ids, 1)}
 
 
 async def test_the_newest_label_of_a_sample_is_found(store):
@@ -466,7 +466,7 @@ async def test_trimming_takes_many_entries_and_big_ones(store):
     await fill(store, "s", *small, big, batch(12_601, 12_601))
     await store.save_snapshot("s", Snapshot(Position(12_601, 0), b""), 12_601)
     assert await store.entries("s", Position(0, 0), 9) == [batch(12_601, 12_601)]
-    assert await store.find_ids("s", [f"id {seq}" for seq in range(1, 12_602)]) == {}
+    assert (await store.find_ids("s", [f"id {seq}" for seq in range(1, 12_602)])).seqs == {}
     assert await store.load("s") == (Snapshot(Position(12_601, 0), b""), Position(12_601, 0))
 
 
@@ -555,7 +555,7 @@ async def test_replace_clears_what_was_and_goes_on(store):
     await store.append("s", Position(9, 2), event(9, 3))
     await store.append("s", Position(9, 3), batch(10, 11, ids=("a", "b")))
     assert await store.entries("s", Position(0, 0), 9) == [event(9, 3), batch(10, 11, ids=("a", "b"))]
-    assert await store.find_ids("s", ["a", "b", "c"]) == {"a": 10, "b": 11}
+    assert (await store.find_ids("s", ["a", "b", "c"])).seqs == {"a": 10, "b": 11}
     assert await store.streams("", 9) == ["s"]
 
 
@@ -578,12 +578,12 @@ async def test_an_import_far_ahead_keeps_every_digit(store, seq):
     await store.append("s", far.position, log[0])
     await store.append("s", log[0].position, log[1], {seq + 1: b"label"})
     await store.append("s", log[1].position, log[2])
-    assert await store.find_ids("s", ["a", "b", "c"]) == {"a": seq + 1, "b": seq + 2, "c": seq + 3}
+    assert (await store.find_ids("s", ["a", "b", "c"])).seqs == {"a": seq + 1, "b": seq + 2, "c": seq + 3}
     assert await store.find_labels("s", [seq, seq + 1]) == {seq + 1: b"label"}
     assert await store.entries_holding("s", [seq, seq + 1, seq + 3, seq + 4]) == [log[0], log[2]]
     await store.save_snapshot("s", Snapshot(Position(seq + 3, 0), b"new"), seq + 3)
     assert await store.entries("s", Position(0, 0), 9) == log[2:]
-    assert await store.find_ids("s", ["a", "b", "c"]) == {"c": seq + 3}
+    assert (await store.find_ids("s", ["a", "b", "c"])).seqs == {"c": seq + 3}
     assert await store.find_labels("s", [seq + 1]) == {}
     assert await store.load("s") == (Snapshot(Position(seq + 3, 0), b"new"), Position(seq + 3, 0))
 

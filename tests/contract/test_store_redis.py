@@ -214,7 +214,7 @@ async def test_a_full_server_changes_nothing_and_deletes(redis_store, admin, lim
     await redis_store.create("t", START)
     last = await fill_memory(redis_store, admin)
     assert await redis_store.load("s") == (START, Position(last, 0))
-    assert await redis_store.find_ids("s", [f"id {last + 1}"]) == {}
+    assert (await redis_store.find_ids("s", [f"id {last + 1}"])).seqs == {}
     assert await redis_store.find_labels("s", [1]) == {1: b"%d" % last}
     with pytest.raises(StoreUnavailable, match="OOM"):
         await redis_store.create("u", START)

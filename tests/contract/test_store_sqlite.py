@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.storage import Entry, Position, Remains, Snapshot, StoreCorrupt, StoreError, StoreUnavailable, StreamSize
-from app.storage.sqlite import SqliteReader, SqliteStore, schema, writes
+from app.storage.sqlite import SqliteReader, SqliteStore, compaction, schema, writes
 
 START = Snapshot(Position(0, 0), b"start")
 WRITER = Path(__file__).with_name("store_writer.py")
@@ -86,7 +86,7 @@ async def test_kill_9_keeps_what_was_acknowledged_and_no_half(path):
         assert [entry.position.seq for entry in log] == list(range(3, head.seq + 1, 3))
         assert size == StreamSize(len(log), sum(len(entry.body) for entry in log), 5)
         ids = {f"id {seq}": seq + 1 for seq in range(0, head.seq, 3)}
-        assert await store.find_ids("s", [*ids, f"id {head.seq}"]) == ids
+        assert (await store.find_ids("s", [*ids, f"id {head.seq}"])).seqs == ids
         await store.close()
 
 
@@ -156,7 +156,7 @@ async def test_a_full_disk_is_unavailable_until_something_is_deleted(sqlite_stor
     with pytest.raises(StoreUnavailable, match="full"):
         await sqlite_store.append("s", Position(0, 0), one(1, bytes(300_000)))
     assert await load_all(sqlite_store) == ((START, Position(0, 0)), [], StreamSize(0, 0, 5))
-    assert await sqlite_store.find_ids("s", ["id 1"]) == {}
+    assert (await sqlite_store.find_ids("s", ["id 1"])).seqs == {}
     assert await sqlite_store.delete("filler")
     await sqlite_store.append("s", Position(0, 0), one(1, bytes(300_000)))
 
@@ -291,9 +291,9 @@ def count_rows(connection: sqlite3.Connection) -> tuple[int, int, int]:
 
 def test_a_step_of_trimming_ends_with_the_entry_that_makes_it_five_thousand_samples(stored):
     writes.save_snapshot(stored, "s", Snapshot(Position(12_000, 0), b"all"), Position(12_000, 0))
-    assert writes.trim(stored, "s", Position(12_000, 0))
+    assert compaction.trim(stored, "s", Position(12_000, 0))
     assert count_rows(stored) == (7, 7000, 7000)
-    assert writes.trim(stored, "s", Position(12_000, 0))
+    assert compaction.trim(stored, "s", Position(12_000, 0))
     assert count_rows(stored) == (2, 2000, 2000)
 
 

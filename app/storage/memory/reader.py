@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
+from app.storage.blocks import KnownIds, StoredBlock, bucket_of
 from app.storage.errors import StreamNotFound
 from app.storage.files import FileRow
 from app.storage.incidents import NEW, IncidentChange, IncidentKey, IncidentRow
@@ -31,23 +32,35 @@ class MemoryReader:
         stored = self.stored.get(stream)
         return None if stored is None else Remains(stored.head, stored.snapshot, stored.base)
 
-    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
-        """Read a page of the log."""
+    async def packed_to(self, stream: str) -> Position | None:
+        """Say where the newest block ends."""
+        stored = self.stored.get(stream)
+        return stored.blocks[-1].position if stored is not None and stored.blocks else None
+
+    async def entries(self, stream: str, after: Position, limit: int) -> StoredBlock | list[Entry]:
+        """Read a block, or a page of the log."""
         stored = self.stored.get(stream)
         if stored is None:
             return []
+        if limit > 0 and (block := stored.block_after(after)) is not None:
+            return block
         start = stored.count_until(after)
         return take_page(stored.log[start : start + limit])
 
-    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
-        """Read the batches that hold these samples."""
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[StoredBlock | Entry]:
+        """Read the blocks and batches that hold these samples."""
         stored = self.stored.get(stream)
         return [] if stored is None else collect_batches(possible_seqs(seqs), stored.next_batch)
 
-    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
-        """Give the seqs of known ids."""
-        known = self.stored[stream].ids if stream in self.stored else {}
-        return {name: known[name] for name in ids if name in known}
+    async def find_ids(self, stream: str, ids: Sequence[str], hashes: Sequence[int] = ()) -> KnownIds:
+        """Give the seqs of known ids, and buckets."""
+        stored = self.stored.get(stream)
+        if stored is None:
+            return KnownIds({})
+        n_buckets = len(stored.buckets)
+        numbers = {bucket_of(value, n_buckets) for value in hashes} if n_buckets else ()
+        buckets = {number: stored.buckets[number] for number in numbers}
+        return KnownIds({name: stored.ids[name] for name in ids if name in stored.ids}, n_buckets, buckets)
 
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of labelled samples."""
@@ -105,7 +118,7 @@ class MemoryReader:
     async def silences(self, streams: Sequence[str]) -> dict[str, Silence]:
         """Say how long streams have been silent."""
         now, known = self._monotonic(), {name: self.stored[name] for name in streams if name in self.stored}
-        return {name: Silence(now - stored.changed_at, len(stored.log)) for name, stored in known.items()}
+        return {name: Silence(now - stored.changed_at, stored.n_entries) for name, stored in known.items()}
 
     async def find_summaries(self, streams: Sequence[str]) -> dict[str, bytes]:
         """Give known summaries."""
@@ -119,9 +132,9 @@ class MemoryReader:
     async def size(self, stream: str) -> StreamSize:
         """Measure a stream."""
         stored = self._get(stream)
-        log_bytes = sum(len(entry.body) for entry in stored.log)
+        bodies = (*(block.body for block in stored.blocks), *(entry.body for entry in stored.log))
         base_bytes = 0 if stored.base is None else len(stored.base.body)
-        return StreamSize(len(stored.log), log_bytes, len(stored.snapshot.body) + base_bytes)
+        return StreamSize(stored.n_entries, sum(map(len, bodies)), len(stored.snapshot.body) + base_bytes)
 
     async def document(self, kind: DocumentKind, name: str) -> bytes | None:
         """Read a document."""

@@ -6,6 +6,7 @@ from time import monotonic, time
 
 from limits.aio.storage import MemoryStorage
 
+from app.storage.blocks import NO_BUCKETS, StoredBlock, check_compact
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Fenced, LeaseHeld, StaleWriter, StoreError, TooManyStreams
 from app.storage.files import FileRow, check_file
@@ -191,6 +192,13 @@ class MemoryStore(MemoryReader):
             stored.base = snapshot
         stored.snapshot = snapshot
         stored.trim(last, keep_labels=keep_labels)
+
+    async def compact(
+        self, stream: str, block: StoredBlock, buckets: Mapping[int, bytes] = NO_BUCKETS, token: int = 0
+    ) -> None:
+        """Put a block in the place of its entries."""
+        check_compact(block, buckets)
+        self._get_for(stream, token).compact(stream, block, buckets)
 
     async def replace(self, stream: str, after: Position, snapshot: Snapshot, token: int = 0) -> None:
         """Replace the stream's state."""

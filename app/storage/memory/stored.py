@@ -1,9 +1,11 @@
 """What a store in memory keeps of a stream."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from app.storage.blocks import StoredBlock, is_repeated
+from app.storage.errors import StaleWriter
 from app.storage.files import FileRow
 from app.storage.incidents import INCIDENTS_KEPT, IncidentRow
 from app.storage.log import Entry, Position, Snapshot
@@ -24,24 +26,55 @@ class StoredStream:
     changed_at: float = 0.0
     base: Snapshot | None = None
     summary: bytes | None = None
+    blocks: list[StoredBlock] = field(default_factory=list)
+    buckets: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def n_entries(self) -> int:
+        """Count the entries, also those in blocks."""
+        return len(self.log) + sum(block.n_entries for block in self.blocks)
 
     def count_until(self, position: Position) -> int:
         """Count the entries at or before a position."""
         return bisect_right(self.log, position, key=lambda entry: entry.position)
 
-    def next_batch(self, seq: int) -> Entry | None:
-        """Give the first batch that ends at or after a sample."""
+    def block_after(self, position: Position) -> StoredBlock | None:
+        """Give the block that holds the first entry after a position, if a block does."""
+        return next((block for block in self.blocks if block.position > position), None)
+
+    def compact(self, stream: str, block: StoredBlock, buckets: Mapping[int, bytes]) -> None:
+        """Put a block in the place of its entries."""
+        last = self.blocks[-1] if self.blocks else None
+        if is_repeated(stream, block, last, self.log[0] if self.log else None):
+            return
+        packed = self.log[: self.count_until(block.position)]
+        if not packed or packed[-1].position != block.position:
+            raise StaleWriter(stream, block.position, self.head)
+        self.blocks.append(block)
+        self.buckets.update(buckets)
+        del self.log[: len(packed)]
+        for entry in packed:
+            self._forget_ids(entry)
+
+    def next_batch(self, seq: int) -> StoredBlock | Entry | None:
+        """Give the first block or batch that ends at or after a sample."""
+        if (block := self.block_after(Position.before(seq))) is not None:
+            return block
         later = self.log[self.count_until(Position.before(seq)) :]
         return next((entry for entry in later if entry.first_seq is not None), None)
 
     def trim(self, last: Position, *, keep_labels: bool) -> None:
-        """Drop the entries up to a position, with their ids, and their labels unless these are to be kept."""
+        """Drop the blocks and entries up to a position, with their ids, and labels unless these are kept."""
+        blocks = [block for block in self.blocks if block.position <= last]
+        del self.blocks[: len(blocks)]
+        if not self.blocks:
+            self.buckets.clear()
         dropped = self.log[: self.count_until(last)]
         del self.log[: len(dropped)]
         for entry in dropped:
             self._forget_ids(entry)
-        if dropped and not keep_labels:
-            self.drop_labels(dropped[-1].position.seq)
+        if (gone := dropped or blocks) and not keep_labels:
+            self.drop_labels(gone[-1].position.seq)
 
     def drop_labels(self, last_seq: int) -> None:
         """Drop the labels of samples up to one."""

@@ -38,12 +38,17 @@ class StreamKeys(NamedTuple):
     incidents: str
     files: str
     file_ids: str
+    blocks: str
+    buckets: str
 
 
-TYPES = StreamKeys("hash", "string", "stream", "hash", "hash", "hash", "string", "hash", "hash", "hash")
+TYPES = StreamKeys(
+    *["hash", "string", "stream", "hash", "hash", "hash", "string", "hash", "hash", "hash", "stream", "hash"]
+)
 
 
 def stream_keys(stream: str) -> StreamKeys:
     """Name the keys of a stream."""
-    parts = ("meta", "snap", "log", "ids", "labels", "lease", "base", "incidents", "files", "file_ids")
+    own = ("files", "file_ids", "blocks", "buckets")
+    parts = ("meta", "snap", "log", "ids", "labels", "lease", "base", "incidents", *own)
     return StreamKeys(*(f"{PREFIX}{{{stream}}}:{part}" for part in parts))

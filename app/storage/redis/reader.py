@@ -5,6 +5,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from app.storage.blocks import KnownIds, StoredBlock
 from app.storage.errors import StoreCorrupt
 from app.storage.files import FileRow
 from app.storage.incidents import NEW, IncidentChange, IncidentKey, IncidentRow, lane_bounds, parse_mark
@@ -13,13 +14,14 @@ from app.storage.log import START, Entry, Position, Snapshot
 from app.storage.pages import PAGE_BYTES, is_full, possible_seqs
 from app.storage.redis.calls import Calls, parts
 from app.storage.redis.keys import CHANGES, INCIDENTS, STREAMS, SUMMARIES, TYPES, documents_key, stream_keys
-from app.storage.redis.replies import accept, as_entry, checked_snapshot, remains_of, status
+from app.storage.redis.replies import accept, as_block, as_entry, as_part, checked_snapshot, remains_of, status
 from app.storage.redis.servers import Servers
 
 # The server does nothing else while it answers one command, so big questions are split.
 SEQS_PER_STEP = 256
 FIELDS_PER_STEP = 10_000
 SUMMARIES_PER_STEP = LABELS_PER_STEP = 1_000
+IDS_PER_STEP = 2_000
 # When an incident opened stands before its body.
 OPENED = struct.Struct("<q")
 
@@ -42,27 +44,37 @@ class RedisReader:
         """Read what is left of a stream, and how much should be."""
         return remains_of(stream, *(await self._calls.read("inspect", stream, *TYPES))[1:])
 
-    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
-        """Read a page of the log."""
+    async def packed_to(self, stream: str) -> Position | None:
+        """Say where the newest block ends."""
+        _, position = await self._calls.read("packed_to", stream)
+        return position and Position.parse(position)
+
+    async def entries(self, stream: str, after: Position, limit: int) -> StoredBlock | list[Entry]:
+        """Read a block, or a page of the log."""
         if limit <= 0:
             return []
-        _, rows = await self._calls.read("entries", stream, str(after), limit, PAGE_BYTES)
-        return [as_entry(row) for row in rows]
+        reply = await self._calls.read("entries", stream, str(after), limit, PAGE_BYTES)
+        return as_block(reply[1]) if status(reply) == "block" else [as_entry(row) for row in reply[1]]
 
-    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
-        """Read the batches that hold these samples."""
-        found: dict[Position, Entry] = {}
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[StoredBlock | Entry]:
+        """Read the blocks and batches that hold these samples."""
+        found: dict[Position, StoredBlock | Entry] = {}
         for part in parts(possible_seqs(seqs), SEQS_PER_STEP):
             _, rows = await self._calls.read("holding", stream, PAGE_BYTES, *part)
-            found.update((entry.position, entry) for entry in map(as_entry, rows))
+            found.update((part.position, part) for part in (as_part(*row) for row in rows))
             if is_full(found.values()):
                 break
         return list(found.values())
 
-    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
-        """Give the seqs of known ids."""
-        known = await self._look_up(stream, stream_keys(stream).ids, ids)
-        return {name: int(seq) for name, seq in known}
+    async def find_ids(self, stream: str, ids: Sequence[str], hashes: Sequence[int] = ()) -> KnownIds:
+        """Give the seqs of known ids, and buckets."""
+        seqs, n_buckets, buckets = dict[str, int](), 0, dict[int, bytes]()
+        for begin in range(0, max(len(ids), len(hashes)), IDS_PER_STEP):
+            part, values = ids[begin : begin + IDS_PER_STEP], hashes[begin : begin + IDS_PER_STEP]
+            _, found, n_buckets, numbers, bodies = await self._calls.read("find_ids", stream, len(part), *part, *values)
+            seqs.update((name, int(seq)) for name, seq in zip(part, found, strict=True) if seq is not None)
+            buckets.update(zip(map(int, numbers), bodies, strict=True))
+        return KnownIds(seqs, n_buckets, buckets)
 
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of labelled samples."""
@@ -187,9 +199,9 @@ class RedisReader:
         return [stream for stream, is_there in zip(streams, there, strict=True) if is_there]
 
     async def _is_there(self, stream: str) -> bool:
-        """Tell whether a stream has any key but its lease and its indexes of incidents and files."""
+        """Tell whether a stream has any key but its lease, its indexes of incidents and files, and its blocks."""
         keys = stream_keys(stream)
-        others = (keys.lease, keys.incidents, keys.files, keys.file_ids)
+        others = (keys.lease, keys.incidents, keys.files, keys.file_ids, keys.blocks, keys.buckets)
         return bool(await self._calls.send("EXISTS", *(key for key in keys if key not in others)))
 
     async def _look_up(self, stream: str, key: str, fields: Sequence[Any]) -> list[tuple[Any, bytes]]:

@@ -6,10 +6,13 @@ from typing import Any
 
 import msgspec
 
+from app.storage.blocks import StoredBlock
 from app.storage.errors import Fenced, StaleWriter, StoreCorrupt, StreamNotFound
 from app.storage.interface import Remains
 from app.storage.log import Entry, Position, Snapshot, find_gap
 from app.storage.redis.keys import TYPES, StreamKeys, stream_keys
+
+COUNTED = ("log", "id index", "label index", "list of blocks", "id index of blocks")
 
 
 def status(reply: list[Any]) -> str:
@@ -38,15 +41,39 @@ def as_entry(row: list[Any]) -> Entry:
     return Entry(Position.parse(row[0]), body, int(first) if first else None, ids)
 
 
+def as_block(row: list[Any]) -> StoredBlock:
+    """Make a block of its row."""
+    _, body, _, after, _, n_entries = row[1]
+    return StoredBlock(Position.parse(after), Position.parse(row[0]), int(n_entries), body)
+
+
+def as_part(block: list[Any] | None, batch: list[Any] | None) -> StoredBlock | Entry:
+    """Make what one of the two rows holds."""
+    if block is not None:
+        return as_block(block)
+    assert batch is not None
+    return as_entry(batch)
+
+
 def checked_snapshot(
-    stream: str, head: bytes, position: bytes, body: bytes | None, first: Any, last: bytes | None, *counts: Any
+    stream: str,
+    head: bytes,
+    position: bytes,
+    body: bytes | None,
+    after: bytes,
+    begin: bytes,
+    first: Any,
+    last: bytes | None,
+    *counts: Any,
 ) -> tuple[Snapshot, Position]:
     """Give the snapshot and the head; StoreCorrupt if anything is missing between them."""
     if body is None:
         raise StoreCorrupt(stream, f"the snapshot at {position.decode()} is missing, its log is at {head.decode()}")
     snapshot = Snapshot(Position.parse(position), body)
     newest = None if last is None else Position.parse(last)
-    gap = find_gap(snapshot.position, Position.parse(head), first and as_entry(first), newest)
+    # the block that holds what comes after the snapshot, if one does, must reach back so far
+    continued = Position.parse(begin) if Position.parse(after) <= snapshot.position else snapshot.position
+    gap = find_gap(continued, Position.parse(head), first and as_entry(first), newest)
     if gap or (gap := _find_loss(counts)):
         raise StoreCorrupt(stream, gap)
     return snapshot, Position.parse(head)
@@ -54,7 +81,7 @@ def checked_snapshot(
 
 def _find_loss(counts: Sequence[Any]) -> str | None:
     """Compare the expected counts with the actual ones: an evicted key is empty, and later writes refill it in part."""
-    for name, expected, actual in zip(("log", "id index", "label index"), counts[::2], counts[1::2], strict=True):
+    for name, expected, actual in zip(COUNTED, counts[::2], counts[1::2], strict=True):
         if int(expected or 0) != int(actual or 0):
             return f"the {name} has {int(actual or 0)} entries where {int(expected or 0)} were written"
     return None
@@ -75,9 +102,10 @@ def remains_of(
 ) -> Remains | None:
     """Say what is left of a stream; None if nothing is."""
     types = StreamKeys(*(str(kind, "ascii") for kind in found))
-    if set(types._replace(lease="none", incidents="none", files="none", file_ids="none")) == {"none"}:
+    others = ("lease", "incidents", "files", "file_ids", "blocks", "buckets")
+    if set(types._replace(**dict.fromkeys(others, "none"))) == {"none"}:
         return None
-    head, at, based, *expected = meta or [None, b"0-0", b"0-0", None, None, None]
+    head, at, based, *expected = meta or [None, b"0-0", b"0-0", *(None for _ in COUNTED)]
     faults = foreign_keys(stream, types)
     if head is None:
         faults.append("its head is missing")

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import msgspec
 
+from app.storage.blocks import NO_BUCKETS, StoredBlock, check_compact
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Fenced, LeaseHeld, StoreError, TooManyStreams
 from app.storage.files import FileRow, check_file
@@ -220,6 +221,18 @@ class RedisStore(RedisReader):
         reply = await self._calls.read("save", stream, *given)
         accept(reply, stream, snapshot.position, token)
         while last.seq >= 0 and status(await self._calls.read("trim", stream, str(last), int(keep_labels))) == "more":
+            pass
+
+    @records_refusals
+    async def compact(
+        self, stream: str, block: StoredBlock, buckets: Mapping[int, bytes] = NO_BUCKETS, token: int = 0
+    ) -> None:
+        """Put a block in the place of its entries, which are removed step by step."""
+        check_compact(block, buckets)
+        given = (token, str(block.after), str(block.position), block.n_entries, block.body)
+        reply = await self._calls.change("compact", stream, *given, *chain.from_iterable(buckets.items()))
+        accept(reply, stream, block.after, token)
+        while status(await self._calls.read("trim", stream, "")) == "more":
             pass
 
     @records_refusals

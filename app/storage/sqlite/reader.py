@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import quote
 
+from app.storage.blocks import KnownIds, StoredBlock
 from app.storage.errors import StoreUnavailable
 from app.storage.files import FileRow
 from app.storage.incidents import NEW, IncidentChange, IncidentKey, IncidentRow
@@ -53,22 +54,26 @@ class SqliteReader:
         """Read what is left of a stream."""
         return await self._read(partial(reads.inspect, stream=stream))
 
-    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
-        """Read a page of the log."""
+    async def packed_to(self, stream: str) -> Position | None:
+        """Say where the newest block ends."""
+        return await self._read(partial(reads.end_of_blocks, stream=stream))
+
+    async def entries(self, stream: str, after: Position, limit: int) -> StoredBlock | list[Entry]:
+        """Read a block, or a page of the log."""
         return await self._read(partial(reads.entries, stream=stream, after=after, limit=limit))
 
-    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
-        """Read the batches that hold these samples."""
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[StoredBlock | Entry]:
+        """Read the blocks and batches that hold these samples."""
         remaining = iter(possible_seqs(seqs))
-        found: dict[Position, Entry] = {}
+        found: dict[Position, StoredBlock | Entry] = {}
         while not is_full(found.values()) and (part := list(islice(remaining, SEQS_PER_STEP))):
             batches = await self._read(partial(reads.entries_holding, stream=stream, seqs=part))
             found.update((entry.position, entry) for entry in batches)
         return list(found.values())
 
-    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
-        """Give the seqs of known ids."""
-        return await self._read(partial(reads.find_ids, stream=stream, ids=ids))
+    async def find_ids(self, stream: str, ids: Sequence[str], hashes: Sequence[int] = ()) -> KnownIds:
+        """Give the seqs of known ids, and buckets."""
+        return await self._read(partial(reads.find_ids, stream=stream, ids=ids, hashes=hashes))
 
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of labelled samples."""

@@ -5,13 +5,22 @@ import sqlite3
 from collections.abc import Sequence
 from time import time
 
+from app.storage.blocks import KnownIds, StoredBlock, bucket_of
 from app.storage.errors import StoreCorrupt, StreamNotFound
 from app.storage.files import FileRow
 from app.storage.incidents import IncidentChange, IncidentKey, IncidentRow, lane_bounds, parse_mark
 from app.storage.interface import DocumentKind, Remains, Silence, StreamSize
 from app.storage.log import Entry, Position, Snapshot, find_gap
 from app.storage.pages import collect_batches
-from app.storage.sqlite.rows import find_stream, number_of, read_entries, read_snapshot, select_among
+from app.storage.sqlite.rows import (
+    find_stream,
+    number_of,
+    packed_to,
+    read_block,
+    read_entries,
+    read_snapshot,
+    select_among,
+)
 
 
 def load(connection: sqlite3.Connection, stream: str) -> tuple[Snapshot, Position] | None:
@@ -23,11 +32,15 @@ def load(connection: sqlite3.Connection, stream: str) -> tuple[Snapshot, Positio
     snapshot = read_snapshot(connection, "snapshots", number)
     if snapshot is None:
         raise StoreCorrupt(stream, "the snapshot is missing")
-    first = next(iter(read_entries(connection, number, snapshot.position, 1)), None)
+    begin, packed = snapshot.position, packed_to(connection, number)
+    if packed is not None and packed > begin:  # a copy under way
+        block = read_block(connection, number, begin)
+        begin = packed if block is not None and block.after <= begin else begin
+    first = next(iter(read_entries(connection, number, begin, 1)), None)
     last = connection.execute(
         "SELECT seq, sub FROM log WHERE stream = ? ORDER BY seq DESC, sub DESC LIMIT 1", (number,)
     ).fetchone()
-    if gap := find_gap(snapshot.position, head, first, last and Position(*last)):
+    if gap := find_gap(begin, head, first, last and Position(*last)):
         raise StoreCorrupt(stream, gap)
     return snapshot, head
 
@@ -39,22 +52,33 @@ def inspect(connection: sqlite3.Connection, stream: str) -> Remains | None:
     if found is None:
         return None
     number, seq, sub, expected = found
-    (actual,) = connection.execute("SELECT count(*) FROM log WHERE stream = ?", (number,)).fetchone()
+    count = "SELECT (SELECT count(*) FROM log WHERE stream = ?1), (SELECT total(entries) FROM blocks WHERE stream = ?1)"
+    actual = int(sum(connection.execute(count, (number,)).fetchone()))
     faults = () if actual == expected else (f"the log has {actual} entries where {expected} were written",)
     newest, base = (read_snapshot(connection, table, number) for table in ("snapshots", "bases"))
     return Remains(Position(seq, sub), newest, base, faults)
 
 
-def entries(connection: sqlite3.Connection, stream: str, after: Position, limit: int) -> list[Entry]:
-    """Read a page of the log."""
-    return read_entries(connection, number_of(connection, stream), after, limit)
+def end_of_blocks(connection: sqlite3.Connection, stream: str) -> Position | None:
+    """Say where the newest block ends."""
+    return packed_to(connection, number_of(connection, stream))
 
 
-def entries_holding(connection: sqlite3.Connection, stream: str, seqs: Sequence[int]) -> list[Entry]:
-    """Read the batches that hold these sorted seqs."""
+def entries(connection: sqlite3.Connection, stream: str, after: Position, limit: int) -> StoredBlock | list[Entry]:
+    """Read a block, or a page of the log."""
     number = number_of(connection, stream)
+    block = read_block(connection, number, after) if limit > 0 else None
+    return block or read_entries(connection, number, after, limit)
 
-    def next_batch(seq: int) -> Entry | None:
+
+def entries_holding(connection: sqlite3.Connection, stream: str, seqs: Sequence[int]) -> list[StoredBlock | Entry]:
+    """Read the blocks and batches that hold these sorted seqs."""
+    number = number_of(connection, stream)
+    packed = packed_to(connection, number)
+
+    def next_batch(seq: int) -> StoredBlock | Entry | None:
+        if packed is not None and seq <= packed.seq:
+            return read_block(connection, number, Position.before(seq))
         found = read_entries(connection, number, Position.before(seq), 1)
         while found and found[0].first_seq is None:  # no batch stands between label events of one seq
             found = read_entries(connection, number, Position.before(found[0].position.seq + 1), 1)
@@ -63,9 +87,14 @@ def entries_holding(connection: sqlite3.Connection, stream: str, seqs: Sequence[
     return collect_batches(seqs, next_batch)
 
 
-def find_ids(connection: sqlite3.Connection, stream: str, ids: Sequence[str]) -> dict[str, int]:
-    """Give the seqs of known ids."""
-    return dict(select_among(connection, "SELECT id, seq FROM ids WHERE stream = ? AND id IN", stream, ids))
+def find_ids(connection: sqlite3.Connection, stream: str, ids: Sequence[str], hashes: Sequence[int]) -> KnownIds:
+    """Give the seqs of known ids, and buckets."""
+    seqs = dict(select_among(connection, "SELECT id, seq FROM ids WHERE stream = ? AND id IN", stream, ids))
+    count = "SELECT coalesce(max(number) + 1, 0) FROM buckets WHERE stream = ?"
+    (n_buckets,) = connection.execute(count, (number_of(connection, stream),)).fetchone()
+    numbers = sorted({bucket_of(value, n_buckets) for value in hashes}) if n_buckets else ()
+    select = "SELECT number, body FROM buckets WHERE stream = ? AND number IN"
+    return KnownIds(seqs, n_buckets, dict(select_among(connection, select, stream, numbers)))
 
 
 def find_labels(connection: sqlite3.Connection, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:

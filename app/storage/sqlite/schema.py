@@ -6,6 +6,8 @@ from time import time
 from app.storage.errors import StoreError
 
 SCHEMA_VERSION = 1
+PACKED_VERSION = 2
+"""The version of a file with blocks: builds that know none must not write there."""
 APPLICATION_ID = int.from_bytes(b"itan")
 
 # Files of the same version may lack these tables, which came later.
@@ -29,6 +31,13 @@ LATER_TABLES = {
 """,
     "summaries": """CREATE TABLE IF NOT EXISTS summaries (
     stream INTEGER PRIMARY KEY, body BLOB NOT NULL);
+""",
+    "blocks": """CREATE TABLE IF NOT EXISTS blocks (
+    stream INTEGER NOT NULL, seq INTEGER NOT NULL, sub INTEGER NOT NULL, after_seq INTEGER NOT NULL,
+    after_sub INTEGER NOT NULL, entries INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (stream, seq, sub));
+""",
+    "buckets": """CREATE TABLE IF NOT EXISTS buckets (
+    stream INTEGER, number INTEGER, body BLOB NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID;
 """,
 }
 SCHEMA = f"""{"".join(LATER_TABLES.values())}
@@ -67,8 +76,8 @@ def make_tables(connection: sqlite3.Connection) -> None:
 def refuse_foreign(connection: sqlite3.Connection, application_id: int = APPLICATION_ID) -> None:
     """Raise StoreError for a file of another program or version."""
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    signature = (read_number(connection, "application_id"), read_number(connection, "user_version"))
-    if tables > 0 and signature != (application_id, SCHEMA_VERSION):
+    id_, version = read_number(connection, "application_id"), read_number(connection, "user_version")
+    if tables > 0 and (id_ != application_id or version not in (SCHEMA_VERSION, PACKED_VERSION)):
         raise StoreError("SQLite: the file belongs to another program or to a newer version")
 
 

@@ -12,13 +12,14 @@ from pathlib import Path
 
 from limits.aio.storage import MemoryStorage
 
+from app.storage.blocks import NO_BUCKETS, StoredBlock, check_compact
 from app.storage.bounds import NO_BOUNDS, Bound
 from app.storage.errors import Cause, StoreCorrupt, StoreError, StoreUnavailable
 from app.storage.files import FileRow, check_file
 from app.storage.incidents import NO_INCIDENTS, IncidentRow, Mark, check_incidents
 from app.storage.interface import NO_LABELS, Append, DocumentKind, Durability
 from app.storage.log import Entry, Position, Snapshot, check_append, check_position, check_replace, last_trimmable
-from app.storage.sqlite import wal, writes
+from app.storage.sqlite import compaction, wal, writes
 from app.storage.sqlite.lock import FileLock
 from app.storage.sqlite.reader import SqliteReader
 from app.storage.sqlite.schema import (
@@ -177,7 +178,17 @@ class SqliteStore(SqliteReader):
         last = last_trimmable(snapshot.position, keep_from_seq)
         save = partial(writes.save_snapshot, stream=stream, snapshot=snapshot, last=last, as_base=as_base)
         await self.writer.run(save)
-        while await self.writer.run(partial(writes.trim, stream=stream, last=last, keep_labels=keep_labels)):
+        while await self.writer.run(partial(compaction.trim, stream=stream, last=last, keep_labels=keep_labels)):
+            pass
+
+    @records_refusals
+    async def compact(
+        self, stream: str, block: StoredBlock, buckets: Mapping[int, bytes] = NO_BUCKETS, token: int = 0
+    ) -> None:
+        """Put a block in the place of its entries, which are removed step by step."""
+        check_compact(block, buckets)
+        await self.writer.run(partial(compaction.put_block, stream=stream, block=block, buckets=buckets))
+        while await self.writer.run(partial(compaction.remove_packed, stream=stream)):
             pass
 
     @records_refusals

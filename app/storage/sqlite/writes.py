@@ -1,7 +1,7 @@
 """What changes an SQLite store, as plain functions of a connection inside a transaction."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import time
 
 import msgspec
@@ -22,12 +22,13 @@ from app.storage.incidents import (
 from app.storage.interface import Append, DocumentKind
 from app.storage.log import START, Entry, Position, Snapshot, base_is_due
 from app.storage.sqlite.reads import document
-from app.storage.sqlite.rows import ENTRY_COLUMNS, as_entry, find_stream, read_snapshot, snapshot_position
+from app.storage.sqlite.rows import ENTRY_COLUMNS, find_stream, read_body, read_snapshot, snapshot_position
 from app.storage.summaries import SummaryRow
 
 # Steps this small keep other streams' appends from waiting for a big clean-up.
 STEP_ENTRIES = 256
 STEP_ROWS = 5_000
+STEP_BLOCKS = 16
 # Names are ASCII: this sorts after whatever can follow a prefix.
 LAST = "\x7f"
 
@@ -125,14 +126,8 @@ def _move_head(connection: sqlite3.Connection, stream: str, after: Position, ent
 def _refuse_unless_repeated(connection: sqlite3.Connection, stream: str, after: Position, entry: Entry) -> None:
     """Raise StaleWriter or StreamNotFound unless the entry repeats the newest one."""
     number, head = find_stream(connection, stream)
-    if head != entry.position or _read_body(connection, number, head) != entry.body:
+    if head != entry.position or read_body(connection, number, head) != entry.body:
         raise StaleWriter(stream, after, head)
-
-
-def _read_body(connection: sqlite3.Connection, number: int, position: Position) -> bytes | None:
-    key = (number, *position)
-    row = connection.execute("SELECT body FROM log WHERE stream = ? AND seq = ? AND sub = ?", key).fetchone()
-    return row[0] if row else None
 
 
 def _put_entry(connection: sqlite3.Connection, number: int, entry: Entry) -> None:
@@ -161,51 +156,6 @@ def _put_snapshot(connection: sqlite3.Connection, table: str, number: int, snaps
     connection.execute(query, (number, *snapshot.position, snapshot.body))
 
 
-def trim(connection: sqlite3.Connection, stream: str, last: Position, *, keep_labels: bool = False) -> bool:
-    """Drop some of the entries up to a position, with their labels or without; True while there are more."""
-    number, _ = find_stream(connection, stream)
-    last = min(last, *(snapshot_position(connection, table, number) or START for table in ("snapshots", "bases")))
-    oldest = connection.execute(
-        "SELECT seq, sub, x'', first_seq, ids, length(body) FROM log WHERE stream = ? AND (seq, sub) <= (?, ?) "
-        "ORDER BY seq, sub LIMIT ?",
-        (number, *last, STEP_ENTRIES),
-    )
-    dropped = list(_take_step(oldest))
-    if dropped:
-        _drop(connection, number, dropped)
-        if not keep_labels:
-            _drop_labels(connection, number, dropped[-1][0].position.seq)
-    return bool(dropped)
-
-
-def _take_step(rows: Iterable[Sequence[object]]) -> Iterator[tuple[Entry, int]]:
-    """Take entries, each with the size of its body, until they hold STEP_ROWS samples."""
-    samples = 0
-    for *columns, size_bytes in rows:
-        entry = as_entry(*columns)  # type: ignore[arg-type]
-        yield entry, size_bytes  # type: ignore[misc]
-        samples += entry.n_samples
-        if samples >= STEP_ROWS:
-            return
-
-
-def _drop(connection: sqlite3.Connection, number: int, dropped: list[tuple[Entry, int]]) -> None:
-    last = dropped[-1][0].position
-    connection.execute("DELETE FROM log WHERE stream = ? AND (seq, sub) <= (?, ?)", (number, *last))
-    connection.executemany(
-        "DELETE FROM ids WHERE stream = ? AND id = ? AND seq = ?",  # a newer sample may bear the same id
-        ((number, name, seq) for entry, _ in dropped for name, seq in entry.named_samples()),
-    )
-    connection.execute(
-        "UPDATE streams SET log_entries = log_entries - ?, log_bytes = log_bytes - ? WHERE number = ?",
-        (len(dropped), sum(size_bytes for _, size_bytes in dropped), number),
-    )
-
-
-def _drop_labels(connection: sqlite3.Connection, number: int, last_seq: int) -> None:
-    connection.execute("DELETE FROM labels WHERE stream = ? AND seq <= ?", (number, last_seq))
-
-
 def put_file(connection: sqlite3.Connection, stream: str, row: FileRow, labels: Mapping[int, bytes]) -> None:
     """Put a file into the index, and add labels."""
     number, _ = find_stream(connection, stream)
@@ -217,7 +167,7 @@ def drop_files(connection: sqlite3.Connection, stream: str, last_seq: int) -> No
     """Take files out of the index, and drop labels."""
     number, _ = find_stream(connection, stream)
     connection.execute("DELETE FROM files WHERE stream = ? AND seq <= ?", (number, last_seq))
-    _drop_labels(connection, number, last_seq)
+    connection.execute("DELETE FROM labels WHERE stream = ? AND seq <= ?", (number, last_seq))
 
 
 def put_incidents(connection: sqlite3.Connection, stream: str, rows: Sequence[IncidentRow]) -> None:
@@ -295,6 +245,8 @@ def purge(connection: sqlite3.Connection) -> bool:
         ("ids", "id", STEP_ROWS),
         ("labels", "seq", STEP_ROWS),
         ("incidents", "seq", STEP_ROWS),
+        ("blocks", "rowid", STEP_BLOCKS),
+        ("buckets", "number", STEP_ROWS),
     )
     if not any(_remove_rows(connection, doomed[0], *step) for step in steps):
         for table in ("snapshots", "bases", "summaries", "files"):

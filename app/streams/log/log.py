@@ -2,11 +2,25 @@
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from app.storage import START, Entry, IncidentRow, Position, Remains, Snapshot
+from app.storage import (
+    START,
+    Entry,
+    IncidentRow,
+    KnownIds,
+    Position,
+    Remains,
+    Snapshot,
+    StoreCorrupt,
+    StoredBlock,
+    is_full,
+)
+from app.streams.log.blocks import Block
+from app.streams.log.events import UnreadableEvent
+from app.streams.log.id_index import candidates, digest_of, value_of
 
 if TYPE_CHECKING:
     from app.streams.log.archive.tier import Archived
@@ -26,20 +40,30 @@ class Source(Protocol):
     async def inspect(self, stream: str) -> Remains | None:
         """Read what is left of a stream."""
 
-    async def entries(self, stream: str, after: Position, limit: int) -> list[Entry]:
-        """Read a page of the log."""
+    async def packed_to(self, stream: str) -> Position | None:
+        """Say where the newest block ends."""
 
-    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[Entry]:
-        """Read the batches that hold these samples."""
+    async def entries(self, stream: str, after: Position, limit: int) -> StoredBlock | list[Entry]:
+        """Read a block, or a page of the log."""
 
-    async def find_ids(self, stream: str, ids: Sequence[str]) -> dict[str, int]:
-        """Give the seqs of known ids."""
+    async def entries_holding(self, stream: str, seqs: Sequence[int]) -> list[StoredBlock | Entry]:
+        """Read the blocks and batches that hold these samples."""
+
+    async def find_ids(self, stream: str, ids: Sequence[str], hashes: Sequence[int] = ()) -> KnownIds:
+        """Give the seqs of known ids outside blocks, and buckets of the index of the others."""
 
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of labelled samples."""
 
     async def incidents(self, stream: str) -> list[IncidentRow]:
         """Read the index of incidents."""
+
+
+@dataclass(slots=True)
+class Hint:
+    """What was true of a log when it was last read: ids are asked for in one step if it is still so."""
+
+    has_blocks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +74,7 @@ class Log:
     stream: str
     archived: "Archived | None" = None
     """What of it was moved to the archive; None without one."""
+    hint: Hint = field(default_factory=Hint, compare=False, repr=False)
 
     @property
     def kept(self) -> "Log":
@@ -63,22 +88,72 @@ class Log:
 
     async def entries(self, after: Position, limit: int) -> list[Entry]:
         """Read up to `limit` entries after `after`, in order, or fewer once they fill a page."""
-        return await self.store.entries(self.stream, after, limit)
+        page: list[Entry] = []
+        while len(page) < limit and not is_full(page):
+            part = await self.store.entries(self.stream, after, limit - len(page))
+            if not isinstance(part, StoredBlock):
+                return page + part
+            block = self._opened(part)
+            page += self._unpacked(part, block, block.after(after)[: limit - len(page)])
+            after = page[-1].position
+        return page
 
     async def entries_holding(self, seqs: Sequence[int]) -> list[Entry]:
         """Read the distinct batches that hold these samples, in order, or fewer once they fill a page.
 
         Unknown samples are left out; the result is empty only if no sample is known.
         """
-        return await self.store.entries_holding(self.stream, seqs)
+        found: list[Entry] = []
+        for part in await self.store.entries_holding(self.stream, seqs):
+            if isinstance(part, StoredBlock):
+                block = self._opened(part)
+                found += self._unpacked(part, block, block.holding(seq for seq in seqs if part.holds(seq)))
+                await asyncio.sleep(0)
+            else:
+                found.append(part)
+        return found
 
     async def find_ids(self, ids: Sequence[str]) -> dict[str, int]:
         """Give the newest seq of each known client id."""
-        return await self.store.find_ids(self.stream, ids)
+        digests = {name: digest_of(name) for name in ids} if self.hint.has_blocks else {}
+        known = await self.store.find_ids(self.stream, ids, list(map(value_of, digests.values())))
+        if known.n_buckets and not self.hint.has_blocks:
+            self.hint.has_blocks = True
+            return await Log.find_ids(self, ids)
+        missing = {name: digest for name, digest in digests.items() if name not in known.seqs}
+        return known.seqs | await self._named(candidates(missing, known))
+
+    async def _named(self, wanted: Mapping[str, Sequence[int]]) -> dict[str, int]:
+        """Give the newest of the seqs of each id whose sample has that id."""
+        names: dict[int, str] = {}
+        async for entries, _ in self.batches_holding(seq for seqs in wanted.values() for seq in seqs):
+            names.update((seq, name) for entry in entries for name, seq in entry.named_samples())
+        found = {name: [seq for seq in seqs if names.get(seq) == name] for name, seqs in wanted.items()}
+        return {name: max(seqs) for name, seqs in found.items() if seqs}
 
     async def find_labels(self, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of the labelled ones among these samples."""
         return await self.store.find_labels(self.stream, seqs)
+
+    def _opened(self, stored: StoredBlock) -> Block:
+        """Open a block. Raises StoreCorrupt if it cannot be read."""
+        try:
+            block = Block(stored.body)
+        except UnreadableEvent as error:
+            raise self._damaged(stored, str(error)) from error
+        if len(block) != stored.n_entries or block.position(len(block) - 1) != stored.position:
+            raise self._damaged(stored, "it holds other entries")
+        return block
+
+    def _unpacked(self, stored: StoredBlock, block: Block, places: Sequence[int]) -> list[Entry]:
+        """Read entries of a block. Raises StoreCorrupt if they cannot be read."""
+        try:
+            return block.entries(places)
+        except UnreadableEvent as error:
+            raise self._damaged(stored, str(error)) from error
+
+    def _damaged(self, stored: StoredBlock, reason: str) -> StoreCorrupt:
+        return StoreCorrupt(self.stream, f"the block up to {stored.position} cannot be read: {reason}")
 
     async def pages(self, after: Position) -> AsyncIterator[list[Entry]]:
         """Give the entries after a position, in pages of a few megabytes; other tasks run in between."""

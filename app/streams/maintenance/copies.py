@@ -19,6 +19,7 @@ from app.storage import (
     StoreCorrupt,
     is_full,
 )
+from app.streams.log.compaction import compact
 from app.streams.log.events import LabelEvent, read_event, read_records
 from app.streams.log.incidents import read_incident
 from app.streams.log.log import Log
@@ -117,7 +118,7 @@ class Copy:
         page = await self._log.entries(START, PAGE_ENTRIES)
         if not page and self._position != self._snapshot.position:
             raise SourceChanged
-        begin = place_before(page[0]) if page else self._position
+        begin = page[0].after if page else self._position
         if begin > self._snapshot.position:
             raise SourceChanged
         # after the oldest entries: what is trimmed by now is in the index by then
@@ -134,9 +135,12 @@ class Copy:
         return Copied(self._position, self._samples, self._size_bytes)
 
     async def _copy_log(self, page: list[Entry]) -> None:
-        self._position = place_before(page[0])
+        self._position = begin = page[0].after
+        has_blocks = await self._source.packed_to(self._stream) is not None
         while True:
             await self._append(page)
+            while has_blocks and await compact(self._target, self._stream, self._position, begin.seq + 1, self._token):
+                pass
             if is_last(page) and await self._is_complete():
                 return
             page = await self._log.entries(self._position, PAGE_ENTRIES)
@@ -201,11 +205,6 @@ def labelled_seqs(entry: Entry) -> list[int]:
 def is_last(page: list[Entry]) -> bool:
     """Tell whether the log ends with this page, and no label in it can have a newer record than its event."""
     return len(page) < PAGE_ENTRIES and not is_full(page) and all(entry.first_seq is not None for entry in page)
-
-
-def place_before(entry: Entry) -> Position:
-    """Give the position before an entry."""
-    return before(entry.position) if entry.first_seq is None else Position(entry.first_seq - 1, 0)
 
 
 def before(position: Position) -> Position:

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
-from app.storage import START, Entry, Position, Remains, Snapshot, StoreCorrupt
+from app.storage import START, Position, Remains, Snapshot, StoreCorrupt
 from app.streams.log.events import ConfigEvent, UnreadableEvent, read_event
 from app.streams.log.log import Log
 from app.streams.state.state import StreamState, new_state
@@ -36,7 +36,7 @@ async def find_first_state(log: Log, remains: Remains) -> StreamState | None:
         return None
     if not first:
         return None
-    start = place_before(first[0])
+    start = first[0].after
     first_seq = start.seq + 1
     for snapshot in filter(None, (remains.snapshot, remains.base)):
         is_blank = snapshot.position.seq < first_seq  # after a reset a stream begins one place further
@@ -47,12 +47,6 @@ async def find_first_state(log: Log, remains: Remains) -> StreamState | None:
                 config = meta["config"] | await values_before(log, position)
                 return begin(config, first_seq, position)  # a replay shows whether it is right
     return None
-
-
-def place_before(entry: Entry) -> Position:
-    """Give the position that an entry follows; the entry is the first of a log."""
-    at = entry.position
-    return Position(at.seq, at.sub - 1) if entry.first_seq is None else Position(entry.first_seq - 1, 0)
 
 
 async def values_before(log: Log, position: Position) -> dict[str, Any]:

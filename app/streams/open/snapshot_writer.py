@@ -73,6 +73,8 @@ class SnapshotWriter:
         state.update_figures()
         self.forget()
         await self._retention.note_saved(state)
+        if self._settings.compact_log:
+            self._worker.to_compact[self._stream] = state.position, horizon.oldest_seq
 
     async def _store_with(self, state: StreamState, horizon: Horizon, *, as_base: bool) -> Horizon:
         """Store a snapshot and trim the log to a horizon, or to a later one if it would take too many bytes."""

@@ -7,7 +7,7 @@ from typing import Self
 
 from app.metrics import Metrics
 from app.settings import Settings
-from app.storage import Store
+from app.storage import Position, Store
 from app.streams.log.archive.archive import Archive
 from app.streams.log.archive.log import ArchivedLog
 from app.streams.log.archive.tier import Archived, never
@@ -52,6 +52,8 @@ class Worker:
     """Streams with entries to move to the archive, in the order in which that was found."""
     to_erase: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a stream was deleted that may have archived files."""
+    to_compact: dict[str, tuple[Position, int]] = field(default_factory=dict)
+    """Streams with a new snapshot: where it stands, and the oldest sample that matters."""
 
     def log(self, stream: str, is_writer: Callable[[], bool] = never) -> Log:
         """Give the log of a stream; its only writer may remember what is in the archive."""

@@ -1,0 +1,51 @@
+"""Moves the older part of logs into blocks in the background."""
+
+import asyncio
+import logging
+from typing import Final
+
+from app.storage import Position, StoreError
+from app.streams.log.compaction import compact
+from app.streams.maintenance.background import Background
+from app.streams.open.worker import Worker
+
+PAUSE_SECONDS: Final = 0.5
+MOST_BLOCKS: Final = 8
+"""So many blocks of a stream are made after a snapshot: a long log of an earlier version is moved bit by bit."""
+
+logger = logging.getLogger(__name__)
+
+
+class Compactor(Background):
+    """Moves what is older than a stored snapshot into blocks, one stream after another; no request waits for it."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    async def _run(self) -> None:
+        while True:
+            await self._worker.clock.sleep(PAUSE_SECONDS)
+            await self.compact_due()
+
+    async def compact_due(self) -> None:
+        """Go through the streams that have a new snapshot and that this worker writes."""
+        due = self._worker.to_compact
+        while due:
+            stream = next(iter(due))
+            until, oldest_seq = due.pop(stream)
+            if self._worker.leases.holds(stream):
+                await self._compact(stream, until, oldest_seq)
+            await asyncio.sleep(0)
+
+    async def _compact(self, stream: str, until: Position, oldest_seq: int) -> None:
+        """Make the blocks of a stream; the failure of one stream must not end those of all others."""
+        try:
+            for _ in range(MOST_BLOCKS):
+                token = self._worker.leases.token(stream)
+                if not await compact(self._worker.store, stream, until, oldest_seq, token):
+                    return
+        except Exception as error:
+            unexpected = not isinstance(error, StoreError)
+            logger.warning(
+                "the log of stream %s stays as it is: %s", stream, error, exc_info=unexpected, extra={"stream": stream}
+            )

@@ -1,0 +1,110 @@
+"""A stream whose log is moved into blocks at random moments answers as one whose log stays as it is."""
+
+import random
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from app.streams.log import compaction
+from tests.app.harness import FakeClock, MemoryStore, Service, blobs
+
+X = blobs(400, seed=3)
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(compaction, "LEAST_SAMPLES", 15)
+    monkeypatch.setattr(compaction, "MOST_SAMPLES", 40)
+
+
+class Pair:
+    """Two services that get the same requests; of the first the log is compacted."""
+
+    def __init__(self) -> None:
+        self.services = [Service(MemoryStore(), FakeClock(), compact_log=compact) for compact in (True, False)]
+        self._stack = AsyncExitStack()
+
+    async def start(self) -> None:
+        for service in self.services:
+            await self._stack.enter_async_context(service)
+
+    async def both(self, method: str, path: str, **given: Any) -> Any:
+        """Send a request to both, and give their common answer."""
+        answers = [await service.accepted(method, path, **given) for service in self.services]
+        assert answers[0] == answers[1], (method, path, given)
+        return answers[0]
+
+    async def save(self) -> int:
+        """Store snapshots, then make blocks; give how many there are."""
+        for service in self.services:
+            if session := service.registry.sessions.get("s"):
+                await service.registry.save(session)
+            await service.app.state.compactor.compact_due()
+        assert not self.services[1].store.stored["s"].blocks
+        return len(self.services[0].store.stored["s"].blocks)
+
+    async def restart(self) -> None:
+        """Kill both, and go on with what they stored."""
+        stores = [(service.store, service.clock) for service in self.services]
+        for service in self.services:
+            await service.crash()
+        self.services = [
+            Service(*kept, compact_log=compact) for kept, compact in zip(stores, (True, False), strict=True)
+        ]
+        await self.start()
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_blocks_change_no_answer(seed):
+    generator, pair, n = random.Random(seed), Pair(), 0
+    await pair.start()
+    await pair.both("PUT", "/streams/s", json={"n_features": 2, "warmup": 30})
+    most = 0
+    for _ in range(45):
+        for service in pair.services:
+            service.clock.advance(1)
+        match generator.choice(
+            ["observe"] * 6 + ["again", "seq", "id", "time", "sample", "history", "save", "save", "restart", "check"]
+        ):
+            case "observe" if n < len(X):
+                k = min(generator.choice([1, 4, 12]), len(X) - n)
+                ids = [f"id {n + i}" for i in range(k)]
+                await pair.both(
+                    "POST", "/observe?stream=s&explain=true", json={"samples": X[n : n + k].tolist(), "ids": ids}
+                )
+                n += k
+            case "again" if n:
+                at = generator.randrange(n)
+                await pair.both(
+                    "POST", "/observe?stream=s&explain=true", json={"samples": [X[at].tolist()], "ids": [f"id {at}"]}
+                )
+            case "seq" if n:
+                labels = [
+                    {"seq": generator.randint(1, n), "anomaly": generator.choice([True, False, None])} for _ in range(4)
+                ]
+                await pair.both("POST", "/feedback?stream=s", json={"labels": labels})
+            case "id" if n:
+                labels = [{"id": f"id {generator.randrange(n)}", "anomaly": False}]
+                await pair.both("POST", "/feedback?stream=s", json={"labels": labels})
+            case "time":
+                begin = 1_800_000_000 + generator.randrange(45)
+                span = {"from": begin, "to": begin + 9, "anomaly": True, "only": "all"}
+                await pair.both("POST", "/feedback?stream=s", json={"ranges": [span]})
+            case "sample" if n:
+                await pair.both("GET", f"/streams/s/samples/{generator.randint(1, n)}")
+            case "history":
+                await pair.both("GET", f"/streams/s/history?from={generator.randint(1, n + 1)}&values=true")
+            case "save":
+                most = max(most, await pair.save())
+            case "restart":
+                await pair.restart()
+            case "check":
+                await pair.both("GET", "/streams/s/check")
+    assert most > 1
+    first, second = [await service.export() for service in pair.services]
+    assert first == second
+    await pair.close()

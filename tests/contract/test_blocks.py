@@ -1,0 +1,282 @@
+"""What every store promises of blocks: what was moved into one is read as before, and a torn move loses nothing."""
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from app.storage import (
+    MAX_SEQ,
+    Entry,
+    Position,
+    Snapshot,
+    StaleWriter,
+    Store,
+    StoredBlock,
+    StoreUnavailable,
+    StreamNotFound,
+    StreamSize,
+    open_store,
+)
+from app.streams.log import compaction
+from app.streams.log.compaction import compact
+from app.streams.log.log import Log
+from tests.contract.conftest import url_of
+
+WRITER = Path(__file__).with_name("store_writer.py")
+START = Position(0, 0)
+SEQS = [0, 1, 2, 6, 7, 13, 20, 24, 25, 99]
+NAMES = [*(f"id {n}" for n in range(50)), "often", ""]
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(compaction, "LEAST_SAMPLES", 6)
+    monkeypatch.setattr(compaction, "MOST_SAMPLES", 8)
+
+
+def entries_up_to(last: int, first: int = 1) -> list[Entry]:
+    """Batches of one, two and three samples, some with ids, one of which comes again and again; events in between."""
+    found, seq, sub = list[Entry](), first - 1, 0
+    while seq < last:
+        n = len(found) % 3 + 1
+        if len(found) % 4 == 3:
+            sub += 1
+            found.append(Entry(Position(seq, sub), b"event %d-%d" % (seq, sub)))
+            continue
+        ids = ("often", *(f"id {seq + i}" for i in range(2, n + 1))) if len(found) % 2 else ()
+        seq, sub = seq + n, 0
+        found.append(Entry(Position(seq, 0), b"batch %d" % seq * 9, seq - n + 1, ids))
+    return found
+
+
+async def grow(store: Store, entries: list[Entry], after: Position = START) -> Position:
+    for entry in entries:
+        labels = {} if entry.first_seq is not None else {entry.position.seq: b"label of " + entry.body}
+        await store.append("s", after, entry, labels)
+        after = entry.position
+    return after
+
+
+async def filled(store: Store, last: int = 24) -> list[Entry]:
+    entries = entries_up_to(last)
+    await store.create("s", Snapshot(START, b"start"))
+    await grow(store, entries)
+    return entries
+
+
+async def pack_all(store: Store) -> int:
+    """Make as many blocks as there are samples for."""
+    count = 0
+    while await compact(store, "s", (await store.load("s"))[1], 1):
+        count += 1
+    return count
+
+
+async def told(store: Store) -> tuple:
+    """All that the log of the stream tells."""
+    log = Log(store, "s")
+    places = [
+        START,
+        Position(3, 0),
+        Position(4, 1),
+        Position(8, 0),
+        Position(9, MAX_SEQ),
+        Position(23, 0),
+        Position(99, 0),
+    ]
+    return (
+        [await log.entries(after, limit) for after in places for limit in (0, 1, 3, 1000)],
+        [await log.entries_holding(seqs) for seqs in (SEQS, SEQS[3:], [7], [])],
+        await log.find_ids(NAMES),
+        await log.find_labels(SEQS),
+        [entry async for page in log.pages(START) for entry in page],
+        (await store.size("s")).log_entries,
+        await store.load("s"),
+        (await store.inspect("s")).faults,
+    )
+
+
+async def test_blocks_tell_what_the_entries_told(store):
+    entries = await filled(store)
+    before = await told(store)
+    assert await store.packed_to("s") is None
+    assert await pack_all(store) == 3
+    assert (await store.packed_to("s")).seq >= 18
+    assert isinstance(await store.entries("s", START, 1), StoredBlock)
+    assert await told(store) == before
+    await grow(store, entries_up_to(50, first=25)[:-1], entries[-1].position)
+    grown = await told(store)
+    assert await pack_all(store)
+    assert await told(store) == grown
+    assert grown[2]["often"] > before[2]["often"]
+    assert grown[2].keys() > before[2].keys()
+
+
+async def test_only_later_ids_stay_outside_blocks(store):
+    await filled(store)
+    await pack_all(store)
+    assert {
+        seq for seq in (await store.find_ids("s", NAMES)).seqs.values() if seq <= (await store.packed_to("s")).seq
+    } == set()
+
+
+async def test_a_repeated_move_changes_nothing_and_a_wrong_one_is_refused(store):
+    entries = await filled(store)
+    block = StoredBlock(START, entries[2].position, 3, b"body")
+    for wrong in (
+        StoredBlock(Position(1, 0), entries[2].position, 2, b"body"),
+        StoredBlock(START, Position(entries[2].position.seq, 7), 3, b"body"),
+    ):
+        with pytest.raises(StaleWriter):
+            await store.compact("s", wrong)
+    for _ in range(2):
+        await store.compact("s", block, {0: b"bucket"})
+    before = await store.size("s"), await store.load("s"), await store.find_ids("s", [], [5])
+    for wrong in (
+        StoredBlock(START, entries[2].position, 3, b"other"),
+        StoredBlock(entries[1].position, entries[4].position, 3, b"body"),
+        StoredBlock(entries[2].position, Position(99, 0), 3, b"body"),
+    ):
+        with pytest.raises(StaleWriter):
+            await store.compact("s", wrong)
+    assert (await store.size("s"), await store.load("s"), await store.find_ids("s", [], [5])) == before
+    assert before[2].buckets == {0: b"bucket"}
+    for wrong in (StoredBlock(START, START, 1, b""), StoredBlock(START, Position(1, 0), 0, b"")):
+        with pytest.raises(ValueError, match="a block of"):
+            await store.compact("s", wrong)
+    with pytest.raises(StreamNotFound):
+        await store.compact("none", block)
+
+
+async def test_trimming_drops_a_block_once_all_of_it_is_too_old(store):
+    entries = await filled(store)
+    labelled = (await store.find_labels("s", range(1, 25))).keys()
+    await pack_all(store)
+    first = await store.entries("s", START, 1)
+    head = entries[-1].position
+    await store.save_snapshot("s", Snapshot(head, b"all"), first.position.seq)
+    assert await store.entries("s", START, 1) == first
+    await store.save_snapshot("s", Snapshot(head, b"all"), first.position.seq + 1)
+    second = await store.entries("s", START, 1)
+    assert second.after == first.position
+    log = Log(store, "s")
+    assert (await log.entries(START, 1))[0].follows(first.position)
+    left = await store.find_labels("s", range(1, 25))
+    assert left.keys() == {seq for seq in labelled if seq > first.position.seq}
+    assert (await log.find_ids(["id 3"])) == {}
+    assert (await store.inspect("s")).faults == ()
+    await store.save_snapshot("s", Snapshot(head, b"all"), 99)
+    assert await store.size("s") == StreamSize(0, 0, 6)
+    assert await store.entries("s", START, 1) == []
+    assert (await store.find_ids("s", NAMES, [1, 2])).n_buckets == 0
+    assert await store.load("s") == (Snapshot(head, b"all"), head)
+    await grow(store, entries_up_to(40, first=25)[:3], head)
+    assert (await store.inspect("s")).faults == ()
+
+
+@pytest.mark.parametrize("verb", ["delete", "replace", "restore"])
+async def test_nothing_of_the_blocks_outlives_a_stream(store, verb):
+    entries = await filled(store)
+    await pack_all(store)
+    after = Snapshot(Position(24, 9), b"new")
+    if verb == "delete":
+        assert await store.delete("s")
+        assert await store.create("s", after)
+    elif verb == "replace":
+        await store.replace("s", entries[-1].position, after)
+    else:
+        await store.restore("s", after)
+    assert await store.load("s") == (after, after.position)
+    assert await store.packed_to("s") is None
+    assert await store.size("s") == StreamSize(0, 0, 3)
+    assert await store.entries("s", START, 9) == []
+    assert await store.entries_holding("s", SEQS) == []
+    assert (await store.find_ids("s", NAMES, [1, 2])).n_buckets == 0
+
+
+async def test_a_snapshot_before_the_end_of_the_blocks_is_continued_by_them(store):
+    entries = await filled(store)
+    await store.save_snapshot("s", Snapshot(entries[1].position, b"old"), 0)
+    await pack_all(store)
+    assert await store.load("s") == (Snapshot(entries[1].position, b"old"), entries[-1].position)
+
+
+async def test_a_move_that_was_cut_short_is_finished_later(lasting_url, monkeypatch):
+    async with opened(lasting_url) as store:
+        entries = await filled(store)
+        before = await told(store)
+        with monkeypatch.context() as patched:
+            stop_removing(store, patched)
+            with pytest.raises(StoreUnavailable, match="cut short"):
+                await pack_all(store)
+    async with opened(lasting_url) as store:
+        cut = await told(store)
+        assert cut[:5] == before[:5]
+        assert cut[6:] == before[6:]
+        await store.save_snapshot("s", Snapshot(entries[-1].position, b"all"), 1)
+        assert (await store.size("s")).log_entries == len(entries)
+        assert await pack_all(store) == 2
+        assert (await told(store))[:6] == before[:6]
+
+
+@asynccontextmanager
+async def opened(url: str) -> AsyncIterator[Store]:
+    store = open_store(url)
+    await store.open()
+    yield store
+    await store.close()
+
+
+def stop_removing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a move fail once the block is there."""
+
+    def fail(*given: object, **more: object) -> object:
+        raise StoreUnavailable("cut short")
+
+    async def run(script: str, *given: object) -> object:
+        return fail() if script == "trim" else await read(script, *given)
+
+    if store.is_exclusive:
+        monkeypatch.setattr("app.storage.sqlite.compaction.remove_packed", fail)
+    else:
+        read = store._calls.read
+        monkeypatch.setattr(store._calls, "read", run)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "valkey"])
+async def test_kill_9_during_moves_loses_nothing_and_leaves_no_half(kind, tmp_path, empty_server):
+    url, acknowledged, n_blocks = url_of(kind, tmp_path, empty_server), 0, 0
+    for turn in range(3):
+        writer = start_writer(url)
+        for _ in range(13 + 7 * turn):
+            acknowledged = int(writer.stdout.readline())
+        writer.kill()
+        acknowledged = int([acknowledged, *writer.stdout.read().split()][-1])
+        writer.communicate()
+        async with opened(url) as store:
+            n_blocks = await check_kept(store, acknowledged)
+    assert n_blocks > 3
+
+
+def start_writer(url: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, WRITER, url, "pack"], stdout=subprocess.PIPE, text=True)
+
+
+async def check_kept(store: Store, acknowledged: int) -> int:
+    """Check that a log is complete; give how many blocks it has."""
+    _, head = await store.load("s")
+    assert acknowledged <= head.seq <= acknowledged + 3
+    log, firsts = Log(store, "s"), range(0, head.seq, 3)
+    expected = [Entry(Position(n + 3, 0), b"%d" % n * 1000, n + 1, (f"id {n}", "", "x")) for n in firsts]
+    assert [entry async for page in log.pages(START) for entry in page] == expected
+    assert await log.find_ids([f"id {n}" for n in range(head.seq)]) == {f"id {n}": n + 1 for n in firsts}
+    assert await log.find_ids(["x"]) == {"x": head.seq}
+    assert (await store.inspect("s")).faults == ()
+    packed, place, n_blocks = await store.packed_to("s"), START, 0
+    while packed is not None and place < packed:
+        place, n_blocks = (await store.entries("s", place, 1)).position, n_blocks + 1
+    return n_blocks
