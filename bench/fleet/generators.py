@@ -38,13 +38,12 @@ class Generators:
 def together(outcomes: Sequence[Outcome]) -> Outcome:
     """Join what became of the parts of a load."""
     return Outcome(
+        [due for outcome in outcomes for due in outcome.due],
         [latency for outcome in outcomes for latency in outcome.latencies],
         [late for outcome in outcomes for late in outcome.lateness],
         sum(outcome.retries for outcome in outcomes),
         sum(outcome.failed for outcome in outcomes),
         set().union(*(outcome.failures for outcome in outcomes)),
-        max(outcome.answered_at for outcome in outcomes),
-        max(outcome.retried_until for outcome in outcomes),
         sum(outcome.cpu_seconds for outcome in outcomes),
     )
 

@@ -5,6 +5,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Final, cast
 
 import httptools
@@ -38,20 +39,23 @@ class Load:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of requests, by order of their answers; times are seconds.
+    """What became of requests: when those that were answered had been due, and how many seconds later they were.
 
-    `lateness` says how long after it was due the generator itself turned to a request, `retried_until` when the last
-    one was answered that had to be sent again.
+    `lateness` says how long after it was due the generator itself turned to a request.
     """
 
+    due: list[float] = field(default_factory=list)
     latencies: list[float] = field(default_factory=list)
     lateness: list[float] = field(default_factory=list)
     retries: int = 0
     failed: int = 0
     failures: set[int] = field(default_factory=set)
-    answered_at: float = 0.0
-    retried_until: float = 0.0
     cpu_seconds: float = 0.0
+
+    def last_answer(self, due_before: float) -> float:
+        """Give when the last of those requests was answered that were due before a moment; -inf without any."""
+        answered = (due + waited for due, waited in zip(self.due, self.latencies, strict=True) if due < due_before)
+        return max(answered, default=-inf)
 
 
 class Connection(asyncio.Protocol):
@@ -166,9 +170,8 @@ class Run:
             status = await self._servers[place].ask(self._heads[place] % (stream.encode(), len(body)) + body)
             now = time.monotonic()
             if status == OK:
+                outcome.due.append(due)
                 outcome.latencies.append(now - due)
-                outcome.answered_at = now
-                outcome.retried_until = now if attempt else outcome.retried_until
                 return
             outcome.failures.add(status)
             if now - due > PATIENCE_SECONDS:

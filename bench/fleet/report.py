@@ -117,7 +117,7 @@ def constants(found: Found) -> Iterator[tuple[str, float, str]]:
     yield "store, the body of a snapshot", found.snapshot_bytes / 1e3, "kB"
     yield "store, a logged sample", costs.sample_bytes, "bytes"
     if found.elsewhere_seconds is not None:
-        yield "death of a worker, until its last waiting request was answered", found.elsewhere_seconds, "s"
+        yield "death of a worker, until all requests of its lease were answered", found.elsewhere_seconds, "s"
         yield "lease", found.lease_seconds, "s"
     yield "opening, p99 of first requests", float(np.quantile(opened.outcome.latencies, 0.99)), "s"
 

@@ -46,7 +46,7 @@ class Found:
     phases: dict[str, Phase] = field(default_factory=dict)
     store_costs: direct.StoreCosts | None = None
     elsewhere_seconds: float | None = None
-    """From the death of a worker until the last request for one of its streams that had to wait was answered."""
+    """From the death of a worker until all requests were answered that came for its streams before its leases ended."""
 
 
 def run(plan: Plan, say: Callable[[str], None]) -> Found:
@@ -160,9 +160,9 @@ class Fleet:
         spacing = self._plan.opening_seconds / len(names)
         least = ceil((self._found.lease_seconds + LEASE_ALLOWANCE_SECONDS) / spacing)
         requests = list(islice(cycle(self._requests(names)), max(len(names), least)))
-        began = time.monotonic()
         outcome = self._phase("death", lambda: self._send(requests, spacing, kill=0), self._workers[1:])
-        self._found.elsewhere_seconds = max(0.0, outcome.retried_until - began - BEGIN_SECONDS)
+        killed_at = min(outcome.due)
+        self._found.elsewhere_seconds = outcome.last_answer(killed_at + self._found.lease_seconds) - killed_at
 
     def _restart(self) -> None:
         """Kill a worker and start it under its own name; all its streams are asked for at once."""
