@@ -246,6 +246,13 @@ def add_store(dashboard: Dashboard) -> None:
             (rate("itan_archived_samples_total", "instance"), "{{instance}}"),
         ),
         chart(
+            "Read from the archive",
+            "Parts of logs a second. missing: the file is gone, and with it its samples. failed: the archive does not "
+            "answer.",
+            "ops",
+            (rate("itan_archive_reads_total", "outcome"), "{{outcome}}"),
+        ),
+        chart(
             "SQLite files",
             "SQLite copies the write-ahead file into the database every 4 MB, unless a long read prevents it.",
             "bytes",

@@ -6,7 +6,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,12 @@ class Secured:
 
     plain_port: int
     port: int
-    context: ssl.SSLContext
+    trusted: Path
+
+    def context(self, *protocols: str) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=str(self.trusted))
+        context.set_alpn_protocols(protocols)
+        return context
 
     @property
     def url(self) -> str:
@@ -75,7 +80,7 @@ def secured(certificate: Path) -> Iterator[Secured]:
         assert "WARNING" not in checked.stderr
         said = certificate / "haproxy.txt"
         stack.enter_context(running([haproxy, "-db", *FLAGS], said, lambda: is_listening(port), environment=variables))
-        yield Secured(plain, port, ssl.create_default_context(cafile=str(certificate / "trusted")))
+        yield Secured(plain, port, certificate / "trusted")
 
 
 def test_the_variables_of_compose_are_those_of_the_file() -> None:
@@ -87,16 +92,36 @@ def test_the_variables_of_compose_are_those_of_the_file() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("protocol", ["h2", "http/1.1"])
-def test_browsers_get_http_2_and_others_http_1(secured: Secured, protocol: str) -> None:
-    context = secured.context
-    context.set_alpn_protocols([protocol])
+@contextmanager
+def connected(secured: Secured, *protocols: str) -> Iterator[ssl.SSLSocket]:
     with (
-        socket.create_connection(("127.0.0.1", secured.port)) as connection,
-        context.wrap_socket(connection, server_hostname="localhost") as tls,
+        socket.create_connection(("127.0.0.1", secured.port), timeout=10) as connection,
+        secured.context(*protocols).wrap_socket(connection, server_hostname="localhost") as tls,
     ):
-        assert tls.selected_alpn_protocol() == protocol
+        yield tls
+
+
+@pytest.mark.parametrize(("protocols", "chosen"), [(("http/1.1", "h2"), "h2"), (("http/1.1",), "http/1.1"), ((), None)])
+def test_who_speaks_http_2_gets_it(secured: Secured, protocols: tuple[str, ...], chosen: str | None) -> None:
+    with connected(secured, *protocols) as tls:
+        assert tls.selected_alpn_protocol() == chosen
         assert tls.version() in ("TLSv1.2", "TLSv1.3")
+
+
+def test_a_request_in_http_2_is_answered(secured: Secured) -> None:
+    # :method GET, :scheme https, :path /livez, :authority localhost, as HPACK numbers them
+    head = bytes([0x82, 0x87, 0x04, 6]) + b"/livez" + bytes([0x01, 9]) + b"localhost"
+    with connected(secured, "h2") as tls, tls.makefile("rb") as answer:
+        tls.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 0x5, 1, head))
+        kind, payload = -1, b""
+        while kind != 1:
+            header = answer.read(9)
+            kind, payload = header[3], answer.read(int.from_bytes(header[:3]))
+    assert payload[0] == 0x88, "which is :status 200"
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
 
 
 def test_old_protocols_are_refused(secured: Secured) -> None:
@@ -110,7 +135,7 @@ def test_old_protocols_are_refused(secured: Secured) -> None:
 
 
 def test_a_request_goes_through_and_its_cookie_is_for_https_alone(secured: Secured) -> None:
-    with httpx2.Client(base_url=secured.url, verify=secured.context, trust_env=False) as client:
+    with httpx2.Client(base_url=secured.url, verify=secured.context("http/1.1"), trust_env=False) as client:
         body = {"samples": [[1.0, 2.0]]}
         headers = {"Authorization": f"Bearer {KEY}"}
         assert client.post("/observe?stream=a", json=body, headers=headers).raise_for_status().json()["seq"] == [1]
