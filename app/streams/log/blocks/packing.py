@@ -23,7 +23,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def pack(entries: Sequence[Entry]) -> bytes:
-    """Write consecutive entries, at least one, as a block. Unpacked, it gives exactly these."""
+    """Write consecutive entries, at least one, as a block that gives them back; else raise ValueError."""
     return at_once(_packing(entries))
 
 
@@ -42,13 +42,14 @@ def _packing(entries: Sequence[Entry]) -> Steps:
     parsed = [
         one if one.widths[0] == n_features else Parsed(entry.body) for one, entry in zip(parsed, entries, strict=True)
     ]
-    while True:
-        body = yield from _writing(entries, parsed)
-        different = yield from _comparing(entries, body)
-        if not different:
-            return body
+    body = yield from _writing(entries, parsed)
+    if different := (yield from _comparing(entries, body)):
         # an earlier version wrote them otherwise
         parsed = [Parsed(entry.body) if i in different else parsed[i] for i, entry in enumerate(entries)]
+        body = yield from _writing(entries, parsed)
+        if (yield from _comparing(entries, body)):
+            raise ValueError("a block of these entries would not give them back")
+    return body
 
 
 def _steps(entries: Sequence[Any]) -> Iterator[slice]:

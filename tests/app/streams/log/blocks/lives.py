@@ -11,7 +11,10 @@ from app.streams.log.explanations import explained_in
 from core import Detector, DetectorConfig, Records
 
 FEATURES = [{"name": "a"}, {"name": "b", "kind": "poisson"}, {"name": "c"}]
-CONFIG: dict[str, Any] = {"features": FEATURES, "warmup": 5, "learn_from": "all"}
+CONFIGS: list[dict[str, Any]] = [
+    {"features": FEATURES, "warmup": 5, "learn_from": "all"},
+    {"n_features": 3, "profile": "paper", "learn_from": "all"},
+]
 
 
 @dataclass
@@ -23,7 +26,7 @@ class Life:
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
-        self.detector = Detector(DetectorConfig(**CONFIG))
+        self.detector = Detector(DetectorConfig(**CONFIGS[self.seed % len(CONFIGS)]))
         self.position, self.at = Position(0, 0), 1.8e9
         self.learned: list[Records] = []
 

@@ -15,6 +15,7 @@ from app.streams.log.blocks import Block, container, pack, pack_in_turns, unpack
 from app.streams.log.blocks.columns import compressed
 from app.streams.log.blocks.container import Columns, writing
 from app.streams.log.blocks.steps import at_once
+from app.streams.log.blocks.texts import Texts
 from app.streams.log.events import UnreadableEvent, batch_body, read_batch
 from app.streams.log.seen import Seen, seen_in
 from core import Detector, DetectorConfig, Records
@@ -26,12 +27,18 @@ from tests.golden.golden import FOLDER, read, versions
 LIFE = entries_of(7, [*EVENTS, "labels"] * 6)
 
 
+def n_raw(block: Block) -> int:
+    """Count the entries that are kept as they are, without columns."""
+    return int((block._entry("rows") == 0).sum())
+
+
 @settings(max_examples=tries(40), deadline=None)
 @given(st.integers(0, 2**32), st.lists(st.sampled_from(EVENTS), min_size=1, max_size=40), st.data())
 def test_a_log_comes_back_whole_and_in_parts(seed, events, data):
     entries = entries_of(seed, events)
     block = Block(pack(entries))
     assert block.entries(range(len(entries))) == entries
+    assert n_raw(block) == events.count("config")
     chosen = data.draw(st.lists(st.integers(0, len(entries) - 1), max_size=5))
     assert block.entries(chosen) == [entries[i] for i in chosen]
 
@@ -63,6 +70,23 @@ def test_what_a_search_looks_at_is_read_without_the_values(monkeypatch):
     assert Block(body).seen(range(len(LIFE))) is not None
     assert "row.incident" in asked
     assert not [name for name in asked if name.startswith(("row.x", "row.learned", "ids", "pieces"))]
+
+
+def test_sides_of_nodes_come_back():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    records = Detector(DetectorConfig(n_features=2, profile="paper", learn_from="all")).observe(X).records
+    parts = [records[i].compact() for i in range(len(records))]
+    assert len({part.rows["left"].tobytes() for part in parts}) > 3
+    entries = [Entry(Position(i, 0), batch_body(part, None, 9.0), i) for i, part in enumerate(parts, 1)]
+    block = Block(pack(entries))
+    assert block.entries(range(len(entries))) == entries
+    assert n_raw(block) == 0
+
+
+def test_entries_that_would_not_come_back_are_not_packed(monkeypatch):
+    monkeypatch.setattr(Texts, "part", lambda self, start, end: ("other",))
+    with pytest.raises(ValueError, match="not give them back"):
+        pack(LIFE)
 
 
 @pytest.mark.parametrize("version", versions())
@@ -115,6 +139,7 @@ def test_a_sample_of_eight_doubles_takes_less_than_80_bytes(size):
     print(f"{len(body) / len(records):.1f} bytes a sample")
     assert len(body) < 80 * len(records)
     assert unpack(body) == entries
+    assert n_raw(Block(body)) == 0
 
 
 def test_what_is_not_asked_for_is_not_decoded(monkeypatch):
@@ -153,10 +178,7 @@ def sealed(directory: dict, data: bytes = b"", version: int = 1, length: int | N
         sealed({}, version=2),
         sealed({}, b"more"),
         sealed({}, length=0),
-        sealed({}, length=2**32 - 1),
         sealed({"entry.seq": (0, 1, 8, 7)}, bytes(8)),
-        sealed({"entry.seq": (0, 2**40, 8, bytes(8))}),
-        sealed({"entry.seq": (0, 2**62, 2**62, bytes(8))}),
         sealed({"entry.seq": (0, -1, 8, bytes(8))}),
         sealed({"entry.seq": (0, 1, 8, -1)}),
         sealed({"entry.seq": (9, 1, 8, bytes(8))}),
@@ -167,6 +189,28 @@ def sealed(directory: dict, data: bytes = b"", version: int = 1, length: int | N
 def test_a_directory_that_does_not_fit_is_refused(body):
     with pytest.raises(UnreadableEvent):
         unpack(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        sealed({}, length=2**32 - 1),
+        sealed({"more": (0, 1, 1, bytes(1 << 21))}),
+        sealed({"entry.seq": (0, 2**40, 8, bytes(8))}),
+        sealed({"entry.seq": (0, 2**62, 2**62, bytes(8))}),
+    ],
+)
+def test_what_would_take_gigabytes_is_refused(body):
+    with pytest.raises(UnreadableEvent, match="would take more than"):
+        unpack(body)
+
+
+def test_ids_of_a_million_digits_are_refused():
+    columns = Columns(pack(LIFE[:12]))
+    arrays = {name: columns.read(name, np.uint8) for name in columns}
+    arrays["ids.digits"] = np.full(len(arrays["ids.digits"]), 10**6)
+    with pytest.raises(UnreadableEvent, match="out of range"):
+        unpack(at_once(writing(arrays)))
 
 
 @settings(max_examples=tries(100), deadline=None)
