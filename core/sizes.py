@@ -90,15 +90,16 @@ def _made_again_bytes(config: DetectorConfig) -> int:
         factors *= 2
     relations = nodes * nodes + NUMBER_BYTES * nodes * (nodes + 1) // 2
     pending = _round_samples(config) * NUMBER_BYTES * (3 * m + nodes + 3)
-    return factors + relations + pending + ARRAYS_BYTES + 2 * FLOAT_OBJECT_BYTES * _threshold_numbers(config)
+    in_objects = _threshold_numbers(config) - 2 * ORDINARY_SCORES
+    scores = 2 * FLOAT_OBJECT_BYTES * in_objects + 2 * NUMBER_BYTES * ORDINARY_SCORES
+    return factors + relations + pending + ARRAYS_BYTES + scores
 
 
 def _resemblance_bytes(config: DetectorConfig) -> int:
-    """What the kernels of known samples take in memory, and the background's lists, cut when twice as long."""
+    """What the kernels of known samples take in memory, and what has settled of the background."""
     known, m = 2 * LABELLED_SAMPLES + BACKGROUND_SAMPLES, config.n_columns
     kernels = NUMBER_BYTES * known * (m + 4)
-    scores = 2 * BACKGROUND_SCORES * (FLOAT_OBJECT_BYTES + NUMBER_BYTES)
-    return kernels + scores + 2 * BACKGROUND_SAMPLES * (NUMBER_BYTES * m + ARRAY_BYTES)
+    return kernels + 2 * NUMBER_BYTES * (BACKGROUND_SCORES + BACKGROUND_SAMPLES * m)
 
 
 def _threshold_numbers(config: DetectorConfig) -> int:

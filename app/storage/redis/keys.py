@@ -45,10 +45,16 @@ class StreamKeys(NamedTuple):
 TYPES = StreamKeys(
     *["hash", "string", "stream", "hash", "hash", "hash", "string", "hash", "hash", "hash", "stream", "hash"]
 )
+PARTS = ("meta", "snap", "log", "ids", "labels", "lease", "base", "incidents", "files", "file_ids", "blocks", "buckets")
 
 
 def stream_keys(stream: str) -> StreamKeys:
     """Name the keys of a stream."""
-    own = ("files", "file_ids", "blocks", "buckets")
-    parts = ("meta", "snap", "log", "ids", "labels", "lease", "base", "incidents", *own)
-    return StreamKeys(*(f"{PREFIX}{{{stream}}}:{part}" for part in parts))
+    own = f"{PREFIX}{{{stream}}}:"
+    return StreamKeys._make([own + part for part in PARTS])
+
+
+def fence_keys(stream: str) -> tuple[str, str]:
+    """Name the keys that show who may write a stream: its meta and its lease."""
+    own = f"{PREFIX}{{{stream}}}:"
+    return own + "meta", own + "lease"

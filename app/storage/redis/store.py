@@ -40,7 +40,16 @@ from app.storage.log import (
 from app.storage.redis.calls import parts
 from app.storage.redis.durability import find_faults, fullest
 from app.storage.redis.errors import wrap_error
-from app.storage.redis.keys import CHANGES, INCIDENTS, STREAMS, SUMMARIES, documents_key, stream_keys, wanted_key
+from app.storage.redis.keys import (
+    CHANGES,
+    INCIDENTS,
+    STREAMS,
+    SUMMARIES,
+    documents_key,
+    fence_keys,
+    stream_keys,
+    wanted_key,
+)
 from app.storage.redis.rate_windows import RateWindows
 from app.storage.redis.reader import OPENED, SUMMARIES_PER_STEP, RedisReader
 from app.storage.redis.replies import accept, status
@@ -119,7 +128,7 @@ class RedisStore(RedisReader):
         groups = list(parts(tokens.items(), self._servers.leases_together))
         calls = [
             self._calls.leases.start(
-                script, tuple(chain.from_iterable(map(_fence_keys, group))), *given, *_tokens(group)
+                script, tuple(chain.from_iterable(fence_keys(stream) for stream, _ in group)), *given, *_tokens(group)
             )
             for group in groups
         ]
@@ -361,12 +370,6 @@ def _names_of(prefix: str) -> tuple[str, str]:
 
 def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
-
-
-def _fence_keys(lease: tuple[str, int]) -> tuple[str, str]:
-    """Give the keys that show who holds the lease."""
-    keys = stream_keys(lease[0])
-    return keys.meta, keys.lease
 
 
 def _tokens(leases: Iterable[tuple[str, int]]) -> list[int]:

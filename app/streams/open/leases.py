@@ -161,8 +161,9 @@ class Leases:
             requested = await self._store.wanted(self.owner)
         except StoreError:
             return
-        for stream in requested & self._tokens.keys() - self._handovers.keys():
-            if self._hold_times.is_over(stream):
+        for stream in requested:
+            is_ours = stream in self._tokens and stream not in self._handovers
+            if is_ours and self._hold_times.is_over(stream):
                 task = asyncio.get_running_loop().create_task(self._hand_over(stream))
                 self._handovers[stream] = task
 

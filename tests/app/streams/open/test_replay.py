@@ -67,7 +67,7 @@ async def test_a_replay_ends_where_it_should():
     assert (state.detector.to_bytes(), state.detector.next_seq, state.position) == (written, 38, Position(37, 0))
 
 
-async def test_batches_labels_times_windows_and_new_configs_follow_each_other(observed):
+async def test_batches_labels_times_windows_and_new_configs_follow_each_other():
     store, rng = MemoryStore(), np.random.default_rng(3)
     service = Service(store, snapshot_replay_seconds=1e9)
     await service.__aenter__()
@@ -93,13 +93,11 @@ async def test_batches_labels_times_windows_and_new_configs_follow_each_other(ob
     assert described.detector.n_held_out
     assert described.detector.next_seq == begin + 1
     await service.crash()
-    observed.clear()
     state, found = await replayed(store)
     assert found == []
     assert state.detector.to_bytes() == described.detector.to_bytes()
     assert (state.position, state.newest_timestamp) == (described.position, described.newest_timestamp)
     assert (state.incidents, state.recent) == (described.incidents, described.recent)
-    assert len(observed) < 120  # 90 batches, some of them in two slices
 
 
 async def test_each_batch_that_differs_is_told():
