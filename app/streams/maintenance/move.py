@@ -4,9 +4,11 @@ A move announces a file in the store's index, writes it, completes its row in th
 may stop anywhere: the next writer finds what was announced, and writes the same again under the same name.
 """
 
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from math import inf
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -26,6 +28,7 @@ from app.streams.state.state import StreamState
 
 FILE_SAMPLES: Final = 20_000
 FILE_BYTES: Final = 16 << 20
+position_of: Final = attrgetter("position")
 
 
 class Plan(NamedTuple):
@@ -65,10 +68,11 @@ class Move:
         """Move one file; False if that cannot be done now."""
         file = plan.file
         if file is None:
-            entries = await oldest(self._kept, plan.after, plan.before_seq, FILE_SAMPLES, FILE_BYTES)
-            file = await self._announce(plan, entries) if entries else None
+            entries, is_followed = await oldest(self._kept, plan.after, plan.before_seq, FILE_SAMPLES, FILE_BYTES)
+            file = await self._announce(plan, entries, is_followed=is_followed) if entries else None
         else:
-            entries = await oldest(self._kept, plan.after, plan.before_seq)
+            entries, _ = await oldest(self._kept, plan.after, plan.before_seq)
+            entries = entries[: bisect_right(entries, file.last, key=position_of)]
         if file is None:
             return False
         if not entries:  # trimmed by a worker without an archive
@@ -77,12 +81,12 @@ class Move:
         written = await self._archive.write(self._stream, file, entries, plan.features, labels)
         return await self._complete(written.file, written.ids)
 
-    async def _announce(self, plan: Plan, entries: Sequence[Entry]) -> ArchivedFile | None:
+    async def _announce(self, plan: Plan, entries: Sequence[Entry], *, is_followed: bool) -> ArchivedFile | None:
         """Put a file into the index; None if the log has begun anew since the entries were read."""
         async with self._opened() as (session, _):
             if await self._kept.entries(plan.after, 1) != entries[:1]:
                 return None
-            file = announced(new_name(first_seq(entries[0])), entries)
+            file = announced(new_name(first_seq(entries[0])), entries, is_followed=is_followed)
             await self._put(session, file)
         return file
 
@@ -135,21 +139,17 @@ class Move:
 
 async def oldest(
     log: Log, after: Position, before_seq: int, most_samples: float = inf, most_bytes: float = inf
-) -> list[Entry]:
-    """Read the entries after a position that end before a sample, as many as a file takes.
-
-    A batch always follows them: so no label event can still come among them.
-    """
+) -> tuple[list[Entry], bool]:
+    """Read the entries after a position that end before a sample, as many as a file takes; say if a batch follows."""
     found, samples, size_bytes = list[Entry](), 0, 0
     async for page in log.pages(after):
         for entry in page:
             is_full = samples + entry.n_samples > most_samples or size_bytes + len(entry.body) > most_bytes
             if entry.n_samples and (entry.position.seq >= before_seq or (samples and is_full)):
-                return found
+                return found, True
             found.append(entry)
             samples, size_bytes = samples + entry.n_samples, size_bytes + len(entry.body)
-    last_batch = max((place for place, entry in enumerate(found) if entry.n_samples), default=0)
-    return found[:last_batch]
+    return found if samples else [], False
 
 
 def before(position: Position) -> Position:

@@ -95,7 +95,7 @@ class Sweeper(Background):
         before = self._clock.steady() - self._settings.kept_seconds
         entries = await self._registry.worker.log(stream).kept.entries(START, 1)
         with suppress(UnreadableEvent):
-            return bool(entries) and read_event(entries[0].body).at < before
+            return bool(entries) and entries[0].n_samples > 0 and read_event(entries[0].body).at < before
         return False
 
     async def _trim(self, stream: str) -> None:

@@ -27,7 +27,7 @@ class Retention:
     """Follows the limits of one stream's log: in time, samples and bytes."""
 
     def __init__(self, worker: Worker, log: Log) -> None:
-        self._stream, self._worker, self._archived = log.stream, worker, log.archived
+        self._stream, self._worker, self._archived, self._kept = log.stream, worker, log.archived, log.kept
         self._store, self._settings = worker.store, worker.settings
 
     def horizon(self, state: StreamState, step: int = STEP) -> Horizon:
@@ -40,7 +40,13 @@ class Retention:
         if self._archived is None:
             return Trimming(horizon.oldest_seq, keep_labels=False)
         files = await self._archived.files()
-        return Trimming(files[-1].last.seq + 1 if files else 0, keep_labels=True)
+        return Trimming(await self._after(files[-1]) if files else 0, keep_labels=True)
+
+    async def _after(self, file: ArchivedFile) -> int:
+        """Give the sample from which on entries are not in files up to this one; of its last seq labels may be left."""
+        following = [] if file.is_followed else await self._kept.entries(file.last, 1)
+        has_labels = bool(following) and following[0].first_seq is None
+        return file.last.seq if has_labels else file.last.seq + 1
 
     async def fitted(self, horizon: Horizon, next_seq: int) -> Horizon:
         """Give a later horizon if the log takes too many bytes, and cannot be moved to an archive."""

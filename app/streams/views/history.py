@@ -1,9 +1,9 @@
 """A range of samples from a stream's log, downsampled; the stream is not opened for it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.storage import Entry, Position, Snapshot
-from app.streams.errors import UnknownStream
+from app.streams.errors import ArchiveUnavailable, UnknownStream
 from app.streams.log.events import read_all_records
 from app.streams.log.log import Log
 from app.streams.views.columns import Columns, batch_columns
@@ -20,6 +20,11 @@ class LogView:
     snapshot: Snapshot
     head: Position
     oldest_seq: int
+
+    async def kept(self) -> "LogView":
+        """Give the part of the log that the store keeps."""
+        kept = self.log.kept
+        return replace(self, log=kept, oldest_seq=await kept.oldest_seq(self.head))
 
     async def rows(self, first: int, last: int, downsampler: Downsampler) -> None:
         """Read the samples first to last into a downsampler."""
@@ -51,7 +56,20 @@ async def open_log(log: Log) -> LogView:
 
 
 async def history(log: LogView, first: int | None, last: int | None, points: int) -> History:
-    """Read the samples first to last, by default the newest; give at most `points` of at most MAX_SCANNED samples."""
+    """Read the samples first to last, by default the newest; give at most `points` of at most MAX_SCANNED samples.
+
+    Without a first one, samples in an archive that does not answer are left out.
+    """
+    try:
+        return await history_of(log, first, last, points)
+    except ArchiveUnavailable:
+        if first is not None:
+            raise
+        return await history_of(await log.kept(), first, last, points)
+
+
+async def history_of(log: LogView, first: int | None, last: int | None, points: int) -> History:
+    """Read the samples first to last, by default the newest."""
     last = log.head.seq if last is None else min(last, log.head.seq)
     first = max(log.oldest_seq, last - points + 1 if first is None else first)
     end = min(last, first + MAX_SCANNED - 1)

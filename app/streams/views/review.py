@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from app.streams.errors import ArchiveUnavailable
 from app.streams.log.incidents import Incident, read_incident
 from app.streams.views.columns import Columns
 from app.streams.views.downsampling import Downsampler
@@ -35,7 +36,10 @@ async def review(view: LogView, oldest_to_label: int, limit: int) -> Queue:
     waiting = [incident for incident in known if incident.seq >= oldest_to_label and not incident.is_labelled]
     first = max(view.oldest_seq, oldest_to_label, view.head.seq - WINDOW + 1)
     everything = Downsampler(first, view.head.seq, WINDOW)
-    await view.rows(first, view.head.seq, everything)
+    try:
+        await view.rows(first, view.head.seq, everything)
+    except ArchiveUnavailable:
+        return await review(await view.kept(), oldest_to_label, limit)
     rows, border = close_calls(everything.rows(), {incident.seq for incident in known}, limit)
     return Queue(sorted(waiting[-limit:], key=urgency), len(waiting), rows, border)
 

@@ -127,6 +127,8 @@ class BlockCache:
 
     def put(self, key: tuple[str, str, int], entries: list[Entry]) -> None:
         """Keep a block, and drop those that were not read for longest."""
+        if key in self._kept:  # two have read it at once
+            return
         self._kept[key] = entries
         self._size_bytes += size_of(entries)
         while self._size_bytes > self._most_bytes and len(self._kept) > 1:

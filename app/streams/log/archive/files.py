@@ -22,7 +22,10 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ArchivedFile(msgspec.Struct, frozen=True, array_like=True):
-    """The entries of a log from `first` to `last`; first_seq is the first sample. No blocks yet: only announced."""
+    """The entries of a log from `first` to `last`; first_seq is the first sample. Without blocks it is only announced.
+
+    is_followed says that a batch follows them: then no label event can still come at the seq of the last.
+    """
 
     version: int
     name: str
@@ -30,6 +33,7 @@ class ArchivedFile(msgspec.Struct, frozen=True, array_like=True):
     last: Position
     first_seq: int
     n_samples: int
+    is_followed: bool
     blocks: tuple[Block, ...] | None = None
 
     @property
@@ -46,13 +50,13 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(ArchivedFile)
 
 
-def announced(name: str, entries: Sequence[Entry]) -> ArchivedFile:
+def announced(name: str, entries: Sequence[Entry], *, is_followed: bool) -> ArchivedFile:
     """Give the file that is to hold these entries."""
     batches = [entry for entry in entries if entry.first_seq is not None]
     last = entries[-1].position
     first_seq = batches[0].first_seq if batches else last.seq + 1
     n_samples = sum(entry.n_samples for entry in batches)
-    return ArchivedFile(VERSION, name, entries[0].position, last, first_seq or 1, n_samples)
+    return ArchivedFile(VERSION, name, entries[0].position, last, first_seq or 1, n_samples, is_followed)
 
 
 def read_files(stream: str, rows: Sequence[FileRow]) -> list[ArchivedFile]:

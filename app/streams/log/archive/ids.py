@@ -30,32 +30,25 @@ def ids_bytes(blocks: Sequence[Sequence[Entry]]) -> bytes:
     return msgspec.msgpack.encode([column.tobytes() for column in digests]) if any(map(len, digests)) else b""
 
 
-class KnownIds:
-    """Digests of the ids in the blocks of several files; `places` says which block each is in."""
+def digests_in(files: Iterable[bytes]) -> Digests:
+    """Give all digests that ids_bytes wrote of files, sorted: 4 bytes an id are what it takes to know new ids."""
+    return np.sort(np.concatenate([np.empty(0, np.uint32), *(column for file in files for column in _columns(file))]))
 
-    def __init__(self, digests: Digests, places: npt.NDArray[np.uint32]) -> None:
-        order = np.argsort(digests, kind="stable")
-        self._digests, self._places = digests[order], places[order]
 
-    @classmethod
-    def of(cls, files: Sequence[bytes]) -> "KnownIds":
-        """Read what ids_bytes wrote of files; a place is the number of the file * 2**16 + that of the block in it."""
-        digests, places = [np.empty(0, np.uint32)], [np.empty(0, np.uint32)]
-        for number, written in enumerate(files):
-            blocks = msgspec.msgpack.decode(written, type=list[bytes]) if written else []
-            for block, column in enumerate(blocks):
-                digests.append(np.frombuffer(column, "<u4"))
-                places.append(np.full(len(digests[-1]), number << 16 | block, np.uint32))
-        return cls(np.concatenate(digests), np.concatenate(places))
+def may_hold(digests: Digests, ids: Sequence[str]) -> list[str]:
+    """Give those of some ids that may be among those with these sorted digests."""
+    wanted = digests_of(ids)
+    places = np.minimum(np.searchsorted(digests, wanted), max(len(digests) - 1, 0))
+    is_there = digests[places] == wanted if len(digests) else np.zeros(len(ids), np.bool_)
+    return [name for name, is_possible in zip(ids, is_there, strict=True) if is_possible]
 
-    @property
-    def size_bytes(self) -> int:
-        """Give the bytes in memory."""
-        return int(self._digests.nbytes + self._places.nbytes)
 
-    def blocks_with(self, ids: Sequence[str]) -> list[tuple[int, int]]:
-        """Give the blocks, (file, block), that may hold one of these ids, in order."""
-        wanted = digests_of(ids)
-        begin, end = (np.searchsorted(self._digests, wanted, side) for side in ("left", "right"))
-        found = {int(place) for i in np.flatnonzero(begin < end) for place in self._places[begin[i] : end[i]]}
-        return [(place >> 16, place & 0xFFFF) for place in sorted(found)]
+def blocks_with(written: bytes, ids: Sequence[str]) -> list[int]:
+    """Give the numbers of the blocks of a file that may hold some of these ids."""
+    wanted = digests_of(ids)
+    return [number for number, column in enumerate(_columns(written)) if np.isin(column, wanted).any()]
+
+
+def _columns(written: bytes) -> list[Digests]:
+    columns = msgspec.msgpack.decode(written, type=list[bytes]) if written else []
+    return [np.frombuffer(column, "<u4") for column in columns]

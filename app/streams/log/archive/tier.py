@@ -10,7 +10,7 @@ from typing import Protocol
 from app.storage import Entry, FileRow, Position, collect_batches, is_full, take_page
 from app.streams.log.archive.archive import Archive
 from app.streams.log.archive.files import ArchivedFile, read_files
-from app.streams.log.archive.ids import KnownIds
+from app.streams.log.archive.ids import Digests, blocks_with, digests_in, may_hold
 
 
 def never() -> bool:
@@ -40,7 +40,7 @@ class Archived:
     stream: str
     is_writer: Callable[[], bool] = never
     _files: list[ArchivedFile] | None = field(default=None, init=False)
-    _ids: KnownIds | None = field(default=None, init=False)
+    _ids: Digests | None = field(default=None, init=False)
 
     def forget(self) -> None:
         """Read the index again before the next answer."""
@@ -49,7 +49,7 @@ class Archived:
     @property
     def size_bytes(self) -> int:
         """Give the bytes that the ids take in memory."""
-        return 0 if self._ids is None else self._ids.size_bytes
+        return 0 if self._ids is None else self._ids.nbytes
 
     async def announced(self) -> list[ArchivedFile]:
         """Give all files in the index, in order, also one that is not written yet."""
@@ -93,18 +93,21 @@ class Archived:
 
     async def find_ids(self, ids: Sequence[str]) -> dict[str, int]:
         """Give the newest seq of each known client id."""
-        wanted, found = set(ids), dict[str, int]()
-        files = await self.files()
-        for file, number in (await self._known_ids(files)).blocks_with(ids) if files else []:
-            for entry in await self.archive.block(self.stream, files[file], number):
-                found.update((name, seq) for name, seq in entry.named_samples() if name in wanted)
+        files, found = await self.files(), dict[str, int]()
+        possible = may_hold(await self._known_ids(files), [name for name in ids if name]) if files else []
+        if not possible:
+            return found
+        written = await self.index.file_ids(self.stream, [file.last.seq for file in files])
+        for file in files:
+            for number in blocks_with(written.get(file.last.seq, b""), possible):
+                block = await self.archive.block(self.stream, file, number)
+                found.update((name, seq) for entry in block for name, seq in entry.named_samples() if name in possible)
         return found
 
-    async def _known_ids(self, files: Sequence[ArchivedFile]) -> KnownIds:
+    async def _known_ids(self, files: Sequence[ArchivedFile]) -> Digests:
         if self._ids is None or not self.is_writer():
-            seqs = [file.last.seq for file in files]
-            written = await self.index.file_ids(self.stream, seqs)
-            self._ids = KnownIds.of([written.get(seq, b"") for seq in seqs])
+            written = await self.index.file_ids(self.stream, [file.last.seq for file in files])
+            self._ids = digests_in(written.values())
         return self._ids
 
 

@@ -108,6 +108,10 @@ async def test_while_the_archive_fails_requests_go_on_and_nothing_is_trimmed(tmp
         model = service.registry.peek("s").detector.to_bytes()
         body = await service.refused("POST", "/feedback?stream=s", 503, "store_unavailable", json=labels)
         assert "archive" in body["detail"]
+        newest = await service.accepted("GET", "/streams/s/history?points=1000")
+        assert newest["seq"][0] == oldest, "what the store keeps is shown"
+        await service.refused("GET", "/streams/s/history?from=1&points=1000", 503, "store_unavailable")
+        assert (await service.accepted("GET", "/streams/s/review"))["to_review"] >= 0
         assert (await service.http.post("/feedback?stream=s", json=labels)).headers["retry-after"]
         assert service.registry.peek("s").detector.to_bytes() == model, "nothing of the request was applied"
         assert (await service.feedback({"seq": SAMPLES - 2, "anomaly": True}))["outcome"] == ["applied"]

@@ -7,8 +7,6 @@ import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 
-from app.storage import Entry, Position
-from app.streams.log.archive.ids import KnownIds, digests_of, ids_bytes
 from app.streams.log.archive.tables import distinct
 from tests.app.archived import IDS, SAMPLES, X, feed, move, settings
 from tests.app.harness import Service
@@ -58,24 +56,3 @@ async def test_a_query_finds_labels_even_if_there_are_none(tmp_path):
 def test_columns_of_features_are_distinct_in_any_case() -> None:
     taken = {"seq": None, "score": None}
     assert distinct(["Score", "a", "A", "a_2", "stream"], taken) == ["Score_2", "a", "A_2", "a_2_2", "stream_2"]
-
-
-def entry(first: int, ids: list[str]) -> Entry:
-    return Entry(Position(first + len(ids) - 1, 0), b"", first, tuple(ids))
-
-
-def test_ids_are_known_by_the_blocks_that_hold_them() -> None:
-    names = [f"sensor-{i:06d}" for i in range(400)]
-    blocks = [[entry(1 + 100 * block, names[100 * block : 100 * block + 100])] for block in range(4)]
-    files = [ids_bytes(blocks[:2]), b"", ids_bytes(blocks[2:])]
-    known = KnownIds.of(files)
-    assert known.blocks_with([names[250], names[3], "other"]) == [(0, 0), (2, 0)]
-    assert known.blocks_with(["other", "more"]) == []
-    assert sum(map(len, files)) < 4.2 * 400
-    assert len(set(digests_of(names).tolist())) == 400
-
-
-def test_an_id_given_twice_is_found_in_both_blocks() -> None:
-    known = KnownIds.of([ids_bytes([[entry(1, ["a", "b", ""])], [entry(4, ["a"])]])])
-    assert known.blocks_with(["a"]) == [(0, 0), (0, 1)]
-    assert KnownIds.of([b""]).blocks_with(["a"]) == []
