@@ -89,3 +89,14 @@ def test_workers_that_are_not_started_are_no_targets() -> None:
     assert [found["names"] for found in jobs["itan"]["dns_sd_configs"]] == [["itan-2", "itan-3"]]
     assert "static_configs" not in jobs["haproxy"]
     assert {"redis", "alertmanager"} < set(jobs)
+
+
+@pytest.mark.parametrize("job", ["itan", "haproxy"])
+def test_what_is_found_by_dns_keeps_its_name_and_a_fixed_target_its_own(job: str) -> None:
+    jobs = {job["job_name"]: job for job in YAML(typ="safe").load(CONFIG)["scrape_configs"]}
+    (rule,) = jobs[job]["relabel_configs"]
+    assert (rule["source_labels"], rule["target_label"]) == (["__meta_dns_name", "__address__"], "instance")
+    found = re.fullmatch(rule["regex"], "itan-2;172.18.0.5:8000")
+    assert found is not None
+    assert found.expand(rule["replacement"].replace("$", "\\")) == "itan-2:8000"
+    assert re.fullmatch(rule["regex"], ";itan:8000") is None
