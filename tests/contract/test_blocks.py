@@ -21,6 +21,7 @@ from app.storage import (
     StreamSize,
     open_store,
 )
+from app.storage.redis.keys import stream_keys
 from app.streams.log import compaction
 from app.streams.log.compaction import compact
 from app.streams.log.log import Log
@@ -280,3 +281,21 @@ async def check_kept(store: Store, acknowledged: int) -> int:
     while packed is not None and place < packed:
         place, n_blocks = (await store.entries("s", place, 1)).position, n_blocks + 1
     return n_blocks
+
+
+@pytest.mark.parametrize("kind", ["valkey", "sqlite"])
+async def test_an_earlier_version_refuses_a_stream_with_blocks(kind, tmp_path, empty_server):
+    async with opened(url_of(kind, tmp_path, empty_server)) as store:
+        await filled(store)
+        assert await what_earlier_versions_check(store)
+        await pack_all(store)
+        assert not await what_earlier_versions_check(store)
+
+
+async def what_earlier_versions_check(store: Store) -> bool:
+    """Tell whether a version before blocks would open the stream: by its log's length, or the file by its version."""
+    if store.is_exclusive:
+        version = await store.writer.run(lambda connection: connection.execute("PRAGMA user_version").fetchone())
+        return version == (1,)
+    keys = stream_keys("s")
+    return int(await store._calls.send("HGET", keys.meta, "entries")) == await store._calls.send("XLEN", keys.log)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from app.counts import counted
-from app.storage import Position, Remains, Snapshot, StoreCorrupt
+from app.storage import START, Position, Remains, Snapshot, StoreCorrupt
 from app.streams.errors import UnknownStream
 from app.streams.log.events import UnreadableEvent
 from app.streams.log.log import Log
@@ -88,6 +88,7 @@ async def diagnose_once(log: Log) -> Diagnosis:
         found.add("store_damaged", fault)
     if remains.snapshot is None:
         found.add("snapshot_missing", "the snapshot is missing")
+    await read_oldest(log, found)
     newest = found.read(remains.snapshot, "snapshot_unreadable", "snapshot")
     found.read(remains.base, "older_snapshot_unreadable", "older snapshot")
     await replay_all(log, found, newest)
@@ -96,6 +97,14 @@ async def diagnose_once(log: Log) -> Diagnosis:
     if newest is not None:
         add_unaccepted(found, newest)
     return found
+
+
+async def read_oldest(log: Log, found: Diagnosis) -> None:
+    """Add a finding if the log begins with a block that cannot be read: nothing needs it but late labels."""
+    try:
+        await log.entries(START, 1)
+    except StoreCorrupt as error:
+        found.add("log_damaged", error.gap, is_damage=False)
 
 
 async def replay_all(log: Log, found: Diagnosis, newest: StreamState | None) -> None:

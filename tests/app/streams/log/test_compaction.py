@@ -2,12 +2,15 @@
 
 import random
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from app.storage import StoreUnavailable
 from app.streams.log import compaction
-from tests.app.harness import FakeClock, MemoryStore, Service, blobs
+from tests.app.harness import DisturbedStore, FakeClock, MemoryStore, Service, blobs, raising
+from tests.app.streams.maintenance.test_repair import damage, filled
 
 X = blobs(400, seed=3)
 
@@ -108,3 +111,58 @@ async def test_blocks_change_no_answer(seed):
     first, second = [await service.export() for service in pair.services]
     assert first == second
     await pair.close()
+
+
+async def packed() -> tuple[MemoryStore, dict[str, Any]]:
+    """A stream with an older snapshot, then blocks up to the newest one, and what its model is."""
+    store = MemoryStore()
+    await filled(store)
+    async with Service(store) as service:
+        await service.feedback({"seq": 150, "anomaly": False})
+        expected = await service.accepted("GET", "/density?stream=s")
+        await service.registry.save(service.registry.sessions["s"])
+        await service.app.state.compactor.compact_due()
+        await service.crash()
+    stored = store.stored["s"]
+    assert stored.base.position < stored.blocks[-1].position <= stored.snapshot.position
+    return store, expected
+
+
+async def test_a_stream_is_rebuilt_through_its_blocks():
+    store, expected = await packed()
+    damage(store, "cut")
+    async with Service(store) as service:
+        assert await service.accepted("GET", "/density?stream=s") == expected
+        assert (await service.accepted("GET", "/streams/s"))["rebuilt"]["lost_first_seq"] is None
+
+
+async def test_a_damaged_block_is_named_and_hinders_only_what_needs_it():
+    store, expected = await packed()
+    blocks = store.stored["s"].blocks
+    blocks[0] = replace(blocks[0], body=blocks[0].body[:-9] + b"not so it")
+    async with Service(store) as service:
+        assert await service.accepted("GET", "/density?stream=s") == expected
+        problem = await service.refused("GET", "/streams/s/samples/1", 500, "store_corrupt")
+        assert f"the block up to {blocks[0].position}" in problem["detail"]
+        findings = (await service.accepted("GET", "/streams/s/check"))["findings"]
+        assert any(finding["kind"] == "log_damaged" for finding in findings)
+        late = {"seq": blocks[-1].position.seq - 1, "anomaly": True}
+        assert (await service.feedback(late))["outcome"] == ["applied"]
+
+
+async def test_the_failure_of_one_stream_leaves_the_others_their_turn(caplog):
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        for stream in ("a", "b", "left"):
+            await service.observe(X[:60], stream=stream)
+            await service.registry.save(service.registry.sessions[stream])
+        service.registry.worker.leases.drop("left")
+        store.before["compact"] = raising(StoreUnavailable("no room"))
+        await service.app.state.compactor.compact_due()
+        assert caplog.text.count("stays as it is: no room") == 2
+        assert not service.registry.worker.to_compact
+        del store.before["compact"]
+        await service.observe(X[60:90], stream="b")
+        await service.registry.save(service.registry.sessions["b"])
+        await service.app.state.compactor.compact_due()
+    assert [bool(store.store.stored[stream].blocks) for stream in ("a", "b", "left")] == [False, True, False]
