@@ -1,16 +1,12 @@
-"""A process that appends batches to a store until it is killed, and prints each one that was acknowledged.
-
-With `pack` it also moves the log into blocks, again and again.
-"""
+"""A process that appends batches to an SQLite store until it is killed, and prints each one that was acknowledged."""
 
 import asyncio
 import sys
 
 from app.storage import Entry, Position, Snapshot, open_store
-from app.streams.log import compaction
 
 
-async def write(url: str, *, packs: bool) -> None:
+async def write(url: str) -> None:
     store = open_store(url)
     await store.open()
     await store.create("s", Snapshot(Position(0, 0), b"start"))
@@ -22,11 +18,7 @@ async def write(url: str, *, packs: bool) -> None:
         await store.append("s", head, entry)
         head = entry.position
         print(head.seq, flush=True)
-        if packs:
-            await compaction.compact(store, "s", head, 1)
 
 
 if __name__ == "__main__":
-    compaction.LEAST_SAMPLES = 12
-    compaction.MOST_SAMPLES = 24
-    asyncio.run(write(sys.argv[1], packs="pack" in sys.argv))
+    asyncio.run(write(sys.argv[1]))

@@ -1,10 +1,8 @@
 """What every store promises of blocks: what was moved into one is read as before, and a torn move loses nothing."""
 
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
+from signal import SIGKILL
 
 import pytest
 
@@ -26,8 +24,9 @@ from app.streams.log import compaction
 from app.streams.log.compaction import compact
 from app.streams.log.log import Log
 from tests.contract.conftest import url_of
+from tests.contract.mover import move
+from tests.forks import CONTEXT
 
-WRITER = Path(__file__).with_name("store_writer.py")
 START = Position(0, 0)
 SEQS = [0, 1, 2, 6, 7, 13, 20, 24, 25, 99]
 NAMES = [*(f"id {n}" for n in range(50)), "often", ""]
@@ -249,38 +248,21 @@ def stop_removing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "valkey"])
-async def test_kill_9_during_moves_loses_nothing_and_leaves_no_half(kind, tmp_path, empty_server):
-    url, acknowledged, n_blocks = url_of(kind, tmp_path, empty_server), 0, 0
-    for turn in range(3):
-        writer = start_writer(url)
-        for _ in range(13 + 7 * turn):
-            acknowledged = int(writer.stdout.readline())
-        writer.kill()
-        acknowledged = int([acknowledged, *writer.stdout.read().split()][-1])
-        writer.communicate()
+async def test_kill_9_after_any_step_of_a_move_loses_nothing(kind, tmp_path, empty_server):
+    url = url_of(kind, tmp_path, empty_server)
+    async with opened(url) as store:
+        await filled(store)
+        before = await told(store)
+    for steps, ends in ((1, -SIGKILL), (1, -SIGKILL), (2, -SIGKILL), (99, 0)):
+        mover = CONTEXT.Process(target=move, args=(url, steps))
+        mover.start()
+        mover.join()
+        assert mover.exitcode == ends
         async with opened(url) as store:
-            n_blocks = await check_kept(store, acknowledged)
-    assert n_blocks > 3
-
-
-def start_writer(url: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, WRITER, url, "pack"], stdout=subprocess.PIPE, text=True)
-
-
-async def check_kept(store: Store, acknowledged: int) -> int:
-    """Check that a log is complete; give how many blocks it has."""
-    _, head = await store.load("s")
-    assert acknowledged <= head.seq <= acknowledged + 3
-    log, firsts = Log(store, "s"), range(0, head.seq, 3)
-    expected = [Entry(Position(n + 3, 0), b"%d" % n * 1000, n + 1, (f"id {n}", "", "x")) for n in firsts]
-    assert [entry async for page in log.pages(START) for entry in page] == expected
-    assert await log.find_ids([f"id {n}" for n in range(head.seq)]) == {f"id {n}": n + 1 for n in firsts}
-    assert await log.find_ids(["x"]) == {"x": head.seq}
-    assert (await store.inspect("s")).faults == ()
-    packed, place, n_blocks = await store.packed_to("s"), START, 0
-    while packed is not None and place < packed:
-        place, n_blocks = (await store.entries("s", place, 1)).position, n_blocks + 1
-    return n_blocks
+            now = await told(store)
+        assert now[:5] == before[:5]
+        assert now[6:] == before[6:]
+    assert now == before
 
 
 @pytest.mark.parametrize("kind", ["valkey", "sqlite"])
