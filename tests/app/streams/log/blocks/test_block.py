@@ -16,7 +16,7 @@ from app.streams.log.blocks.columns import compressed
 from app.streams.log.blocks.container import Columns, writing
 from app.streams.log.blocks.steps import at_once
 from app.streams.log.blocks.texts import Texts
-from app.streams.log.events import UnreadableEvent, batch_body, read_batch
+from app.streams.log.events import UnreadableEvent, batch_body, read_batch, read_records
 from app.streams.log.seen import Seen, seen_in
 from core import Detector, DetectorConfig, Records
 from tests.app.harness import turns_of_others
@@ -107,6 +107,7 @@ def test_what_this_version_would_write_otherwise_comes_back_beside_the_rest():
         replace(first, body=msgspec.msgpack.encode(msgspec.structs.replace(event, timestamps=bytes(16)))),
         replace(first, body=first.body + b"\0"),
         replace(first, body=b"", ids=()),
+        replace(first, body=batch_body(read_records(event.records).renumbered(-10), None, 9.0)),
         replace(first, body=batch_body(other, None, 9.0)),
         Entry(Position(2**53 - 1, 2**53 - 1), LIFE[-1].body, None, ("", "7" * 25, "007", "a\0b\n٣", "x" * 300)),
     ]
@@ -185,6 +186,7 @@ def sealed(directory: dict, data: bytes = b"", version: int = 1, length: int | N
         sealed({"entry.seq": (2, 1, 8, bytes(8))}),
         sealed({"entry.seq": (0, 1, 3, bytes(3))}),
     ],
+    ids=len,
 )
 def test_a_directory_that_does_not_fit_is_refused(body):
     with pytest.raises(UnreadableEvent):
@@ -199,6 +201,7 @@ def test_a_directory_that_does_not_fit_is_refused(body):
         sealed({"entry.seq": (0, 2**40, 8, bytes(8))}),
         sealed({"entry.seq": (0, 2**62, 2**62, bytes(8))}),
     ],
+    ids=len,
 )
 def test_what_would_take_gigabytes_is_refused(body):
     with pytest.raises(UnreadableEvent, match="would take more than"):
