@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
-from bench import http, ingest, servers, speed
+from bench import http, ingest, log_size, servers, speed
 from bench.paper import experiments, figures
 from bench.paper.experiments import run_experiment
 from bench.paper.figures import regrets, splits
@@ -96,6 +96,16 @@ def test_ingest_measures_many_streams_beside_one(monkeypatch: pytest.MonkeyPatch
     assert rows.keys() == set(product(served, what))
     for (store, _), row in rows.items():
         assert row["ratio"] == pytest.approx(row["ms"] / rows[store, ingest.ONE]["ms"])
+
+
+def test_the_log_takes_less_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_size, "redis_program", str)
+    monkeypatch.setattr(log_size, "WARM", 600)
+    monkeypatch.setattr(log_size, "PER_SNAPSHOT", 600)
+    table = log_size.measure(1200, posts=(100,))
+    (row,) = table.rows
+    assert 64 < row["packed"] < row["appended"]  # type: ignore[operator]
+    assert servers.NO_REDIS in table.notes
 
 
 def test_figures_are_six_modest_pngs_and_repeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

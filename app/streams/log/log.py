@@ -2,9 +2,9 @@
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from app.storage import (
     START,
@@ -18,7 +18,7 @@ from app.storage import (
     StoredBlock,
     is_full,
 )
-from app.streams.log.blocks import Block
+from app.streams.log.blocks import Block, Part
 from app.streams.log.events import UnreadableEvent
 from app.streams.log.id_index import candidates, digest_of, value_of
 
@@ -29,6 +29,8 @@ FIRST_ENTRIES = 4
 MAX_ENTRIES = 256
 NEWEST_SAMPLES = 10_000
 """What an earlier version did not know is made from so many of the newest samples: somebody waits for it."""
+
+Page = TypeVar("Page", bound=Sequence[Entry])
 
 
 class Source(Protocol):
@@ -98,6 +100,14 @@ class Log:
             after = page[-1].position
         return page
 
+    async def part(self, after: Position, limit: int) -> Sequence[Entry]:
+        """Read as entries does, but of a block only what is looked at."""
+        part = await self.store.entries(self.stream, after, limit)
+        if not isinstance(part, StoredBlock):
+            return part
+        block = self._opened(part)
+        return Part(block, block.after(after))
+
     async def entries_holding(self, seqs: Sequence[int]) -> list[Entry]:
         """Read the distinct batches that hold these samples, in order, or fewer once they fill a page.
 
@@ -155,14 +165,13 @@ class Log:
     def _damaged(self, stored: StoredBlock, reason: str) -> StoreCorrupt:
         return StoreCorrupt(self.stream, f"the block up to {stored.position} cannot be read: {reason}")
 
-    async def pages(self, after: Position) -> AsyncIterator[list[Entry]]:
+    def pages(self, after: Position) -> AsyncIterator[list[Entry]]:
         """Give the entries after a position, in pages of a few megabytes; other tasks run in between."""
-        limit = FIRST_ENTRIES
-        while entries := await self.entries(after, limit):
-            yield entries
-            await asyncio.sleep(0)
-            after = entries[-1].position
-            limit = min(2 * limit, MAX_ENTRIES)
+        return _following(self.entries, after)
+
+    def parts(self, after: Position) -> AsyncIterator[Sequence[Entry]]:
+        """Give the entries after a position, as pages does, for those who look at few of them."""
+        return _following(self.part, after)
 
     async def newest_entries(self, next_seq: int) -> AsyncIterator[Entry]:
         """Give the entries of the newest samples."""
@@ -182,3 +191,18 @@ class Log:
 def first_seq(entry: Entry) -> int:
     """Give the first sample at or after an entry: after a label event, the next one."""
     return entry.position.seq + 1 if entry.first_seq is None else entry.first_seq
+
+
+async def _following(read: Callable[[Position, int], Awaitable[Page]], after: Position) -> AsyncIterator[Page]:
+    """Read page after page, at first a short one; other tasks run in between."""
+    limit = FIRST_ENTRIES
+    while entries := await read(after, limit):
+        yield entries
+        await asyncio.sleep(0)
+        after = end_of(entries)
+        limit = min(2 * limit, MAX_ENTRIES)
+
+
+def end_of(entries: Sequence[Entry]) -> Position:
+    """Give the position of the last of these entries."""
+    return entries.end if isinstance(entries, Part) else entries[-1].position

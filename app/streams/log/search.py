@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.storage import Entry, Position, StaleWriter
-from app.streams.log.log import Log
+from app.streams.log.blocks import Part
+from app.streams.log.log import Log, end_of
 from app.streams.log.seen import Seen, seen_in
 from app.streams.log.span import Span
 
@@ -72,7 +73,7 @@ class Search:
         self._log, self._first_seq = log, first_seq
         self._wanted, self.most = wanted, most
         self.found: list[list[int]] = [[] for _ in wanted]
-        self._last: Entry | None = None
+        self._newest: Sequence[Entry] = ()
         self._is_over = not wanted
         self.counts = [0] * len(wanted)
 
@@ -81,27 +82,27 @@ class Search:
 
         Raises StaleWriter if the log is another one by now than the one that was looked through first.
         """
-        last = self._last
-        async for page in self._log.pages(self._before_next()):
-            if last is not None and page[0] != last:
-                raise StaleWriter(self._log.stream, last.position, page[0].position)
+        last = self._newest[-1] if self._newest else None
+        async for part in self._log.parts(self._before_next()):
+            if last is not None and part[0] != last:
+                raise StaleWriter(self._log.stream, last.position, part[0].position)
             if not self._is_over:
-                self._look_at(page if last is None else page[1:])
-            last, self._last = None, page[-1]
-            if self._is_over or page[-1].position >= end:
+                self._look_at(part if last is None else part[1:])
+            last, self._newest = None, part
+            if self._is_over or end_of(part) >= end:
                 return
         if last is not None:
             raise StaleWriter(self._log.stream, last.position, end)
 
     def _before_next(self) -> Position:
         """Give the position before the newest entry that was looked at: it is read again, to know the log by it."""
-        if self._last is None:
+        if not self._newest:
             return Position.before(self._first_seq)
-        seq, sub = self._last.position
+        seq, sub = end_of(self._newest)
         return Position(seq, sub - 1) if sub else Position.before(seq)
 
     def _look_at(self, entries: Sequence[Entry]) -> None:
-        seen = seen_in(entries)
+        seen = entries.seen() if isinstance(entries, Part) else seen_in(entries)
         if seen is None:
             return
         for i, wanted in enumerate(self._wanted):

@@ -31,6 +31,11 @@ class ArchivedLog(Log):
             return page
         return await self.archived.entries(after, page[0].position if page else None, limit) or page
 
+    async def part(self, after: Position, limit: int) -> Sequence[Entry]:
+        """Read a part, from the archive if the store does not hold the entry that follows."""
+        part = await super().part(after, limit)
+        return part if part and part[0].follows(after) else await self.entries(after, limit)
+
     async def entries_holding(self, seqs: Sequence[int]) -> list[Entry]:
         """Read batches, those from the archive that are older than the oldest in the store."""
         found = await super().entries_holding(seqs)

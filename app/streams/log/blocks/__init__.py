@@ -2,6 +2,7 @@
 
 packing    entries as a block
 block      a block as entries
+part       some of them, read when they are looked at
 envelopes  what an entry says beside its rows
 rows       records as columns
 texts      ids as columns
@@ -13,5 +14,6 @@ steps      a turn for others while a block is packed
 
 from app.streams.log.blocks.block import Block, unpack
 from app.streams.log.blocks.packing import pack, pack_in_turns
+from app.streams.log.blocks.part import Part
 
-__all__ = ["Block", "pack", "pack_in_turns", "unpack"]
+__all__ = ["Block", "Part", "pack", "pack_in_turns", "unpack"]
