@@ -24,6 +24,7 @@ from app.storage import (
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
 from app.storage.sqlite.backup import BackupReader
+from app.streams.log.log import Log
 from app.streams.maintenance import backups
 from app.streams.maintenance.copies import PAGE_ENTRIES, UNFINISHED, copy, digest
 from core import DetectorConfig
@@ -54,8 +55,8 @@ async def fill(store: Store) -> dict[str, Any]:
 
 
 async def log_of(store: Store, stream: str) -> list[Entry]:
-    found: list[Entry] = []
-    while page := await store.entries(stream, found[-1].position if found else START, 100):
+    log, found = Log(store, stream), list[Entry]()
+    while page := await log.entries(found[-1].position if found else START, 100):
         found += page
     return found
 

@@ -13,6 +13,7 @@ import numpy as np
 from app.metrics import MISMATCHES
 from app.storage import Entry, Position, open_store
 from app.streams.log.events import BatchEvent, LabelEvent, read_event, read_records
+from app.streams.log.log import Log
 from app.streams.open.replay import times_of
 from core import Detector, DetectorConfig
 from core.snapshot import decode_snapshot
@@ -158,8 +159,8 @@ async def read_log(url: str, stream: str) -> list[Entry]:
     """Read a stream's whole log."""
     store = open_store(url)
     await store.open()
-    found: list[Entry] = []
-    while page := await store.entries(stream, found[-1].position if found else Position(0, 0), 100):
+    log, found = Log(store, stream), list[Entry]()
+    while page := await log.entries(found[-1].position if found else Position(0, 0), 100):
         found += page
     await store.close()
     return found
