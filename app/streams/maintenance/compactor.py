@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from time import perf_counter
 from typing import Final
 
 from app.storage import Position, StoreError
@@ -9,7 +10,9 @@ from app.streams.log.compaction import compact
 from app.streams.maintenance.background import Background
 from app.streams.open.worker import Worker
 
-PAUSE_SECONDS: Final = 0.5
+PAUSE_SECONDS: Final = 0.05
+SHARE: Final = 0.25
+"""The work takes no more of the time, also if many streams have long logs of an earlier version."""
 MOST_BLOCKS: Final = 8
 """So many blocks of a stream are made after a snapshot: a long log of an earlier version is moved bit by bit."""
 
@@ -24,18 +27,24 @@ class Compactor(Background):
 
     async def _run(self) -> None:
         while True:
-            await self._worker.clock.sleep(PAUSE_SECONDS)
-            await self.compact_due()
+            began = perf_counter()
+            await self._compact_next()
+            await self._worker.clock.sleep(max(PAUSE_SECONDS, (perf_counter() - began) / SHARE))
 
     async def compact_due(self) -> None:
-        """Go through the streams that have a new snapshot and that this worker writes."""
+        """Go through the streams that have a new snapshot."""
+        while self._worker.to_compact:
+            await self._compact_next()
+            await asyncio.sleep(0)
+
+    async def _compact_next(self) -> None:
+        """Make blocks of the stream that has waited longest, if this worker writes it."""
         due = self._worker.to_compact
-        while due:
-            stream = next(iter(due))
+        stream = next(iter(due), None)
+        if stream is not None:
             until, oldest_seq = due.pop(stream)
             if self._worker.leases.holds(stream):
                 await self._compact(stream, until, oldest_seq)
-            await asyncio.sleep(0)
 
     async def _compact(self, stream: str, until: Position, oldest_seq: int) -> None:
         """Make the blocks of a stream; the failure of one stream must not end those of all others."""

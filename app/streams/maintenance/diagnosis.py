@@ -102,7 +102,7 @@ async def diagnose_once(log: Log) -> Diagnosis:
 async def read_oldest(log: Log, found: Diagnosis) -> None:
     """Add a finding if the log begins with a block that cannot be read: nothing needs it but late labels."""
     try:
-        await log.entries(START, 1)
+        await log.kept.entries(START, 1)
     except StoreCorrupt as error:
         found.add("log_damaged", error.gap, is_damage=False)
 

@@ -73,8 +73,6 @@ class SnapshotWriter:
         state.update_figures()
         self.forget()
         await self._retention.note_saved(state)
-        if self._settings.compact_log:
-            self._worker.to_compact[self._stream] = state.position, horizon.oldest_seq
 
     async def _store_with(self, state: StreamState, horizon: Horizon, *, as_base: bool) -> Horizon:
         """Store a snapshot and trim the log to a horizon, or to a later one if it would take too many bytes."""
@@ -86,6 +84,8 @@ class SnapshotWriter:
         await self._store.save_snapshot(
             self._stream, snapshot, trim.keep_from_seq, token, as_base=as_base, keep_labels=trim.keep_labels
         )
+        if self._settings.compact_log:
+            self._worker.to_compact[self._stream] = snapshot.position, max(horizon.oldest_seq, trim.keep_from_seq)
         state.figures.snapshot_bytes = len(snapshot.body)
         fitted = await self._retention.fitted(horizon, state.detector.next_seq)
         return horizon if fitted == horizon else await self._store_with(state, fitted, as_base=as_base)

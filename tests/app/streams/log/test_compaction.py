@@ -9,6 +9,7 @@ import pytest
 
 from app.storage import StoreUnavailable
 from app.streams.log import compaction
+from tests.app import archived
 from tests.app.harness import DisturbedStore, FakeClock, MemoryStore, Service, blobs, raising
 from tests.app.streams.maintenance.test_repair import damage, filled
 
@@ -166,3 +167,29 @@ async def test_the_failure_of_one_stream_leaves_the_others_their_turn(caplog):
         await service.registry.save(service.registry.sessions["b"])
         await service.app.state.compactor.compact_due()
     assert [bool(store.store.stored[stream].blocks) for stream in ("a", "b", "left")] == [False, True, False]
+
+
+async def test_labels_and_ids_reach_samples_in_every_tier(tmp_path):
+    answers = []
+    for given in (archived.IN_STORE | {"compact_log": False}, archived.settings(tmp_path)):
+        async with Service(**given) as service:
+            await archived.feed(service)
+            await service.registry.save(service.registry.sessions["s"])
+            await service.app.state.compactor.compact_due()
+            if "archive" in given:
+                await archived.move(service)
+            seqs = [3, 60, 85, 100, 119]
+            labels = [{"id": f"id-{seq}", "anomaly": seq % 2 == 0} for seq in seqs]
+            answers.append(
+                [
+                    *[await service.feedback(*labels) for _ in range(2)],
+                    *[await service.observe(archived.X[seq - 1 : seq], ids=[f"id-{seq}"]) for seq in seqs],
+                    await service.accepted("GET", "/streams/s/history?from=1&points=1000&values=true"),
+                    (await service.accepted("GET", "/streams/s/check"))["findings"],
+                    service.registry.peek("s").detector.to_bytes(),
+                ]
+            )
+    assert answers[0] == answers[1]
+    stored = service.store.stored["s"]
+    assert 1 < stored.blocks[0].after.seq < 85 < stored.blocks[-1].position.seq
+    assert await service.store.files("s")
