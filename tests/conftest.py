@@ -16,6 +16,7 @@ A test may take 60 seconds, a marked one 300, and longer where others keep the m
 that needs other limits has a `timeout` of its own.
 """
 
+import gc
 import os
 from collections.abc import Generator
 from pathlib import Path
@@ -102,6 +103,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if config.getoption("timeout") is None and not item.get_closest_marker("timeout"):
             is_patient = PATIENT & {mark.name for mark in item.iter_markers()}
             item.add_marker(pytest.mark.timeout(times_as_long * (PATIENT_SECONDS if is_patient else UNIT_SECONDS)))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave alone what is there by now: it would look at it again and again, for nothing."""
+    gc.collect()
+    gc.freeze()
 
 
 def places(path: Path) -> list[str]:

@@ -7,11 +7,13 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.forks import Fork
 
 GREETING = "itan serves "
 SERVE = [sys.executable, "-m", "app.cli", "serve"]
@@ -63,13 +65,20 @@ def get(url: str) -> bytes:
         return bytes(answer.read())
 
 
-def refused(*flags: str, **settings: str) -> str:
+@pytest.fixture
+def refused(tmp_path: Path) -> Callable[..., str]:
     """Run a service that cannot start, and give the one line that it says."""
-    done = subprocess.run([*SERVE, *flags], env=environment(**settings), capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2, done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert done.stdout == ""
-    return done.stderr
+
+    def run(*flags: str, code: int = 2, **settings: str) -> str:
+        said = tmp_path / "said.txt"
+        process = Fork(["serve", *flags], environment(**settings), said)
+        assert process.communicate(timeout=60) == b""
+        line = said.read_text()
+        assert process.returncode == code, line
+        assert len(line.splitlines()) == 1
+        return line
+
+    return run
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -127,7 +136,7 @@ def test_without_flags_the_environment_counts(tmp_path: Path) -> None:
     assert (tmp_path / "variable.db").exists()
 
 
-def test_letting_everybody_in_is_refused() -> None:
+def test_letting_everybody_in_is_refused(refused: Callable[..., str]) -> None:
     assert "ITAN_API_KEYS" in refused("--host", "0.0.0.0")
 
 
@@ -141,7 +150,7 @@ def test_letting_everybody_in_is_refused() -> None:
         ({"ITAN_API_KEYS": "hush,se cret"}, "ITAN_API_KEYS, entry 2"),
     ],
 )
-def test_a_bad_setting_is_named_on_one_line(settings: dict[str, str], named: str) -> None:
+def test_a_bad_setting_is_named_on_one_line(refused: Callable[..., str], settings: dict[str, str], named: str) -> None:
     line = refused(**settings)
     assert line.startswith("itan: ")
     assert named in line
@@ -149,25 +158,20 @@ def test_a_bad_setting_is_named_on_one_line(settings: dict[str, str], named: str
     assert "cret" not in line
 
 
-def test_a_bad_flag_is_named_as_a_flag() -> None:
+def test_a_bad_flag_is_named_as_a_flag(refused: Callable[..., str]) -> None:
     assert refused("--port", "99999", ITAN_PORT="8000").startswith("itan: --port: Input should be less than")
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+def test_a_port_that_is_taken_is_named(refused: Callable[..., str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        command = [*SERVE, "--port", str(port), "--store", "memory://"]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"itan: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+        line = refused("--port", str(port), "--store", "memory://", code=1)
+    assert line == f"itan: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
 
-def test_a_store_that_cannot_be_opened_is_said_on_one_line(tmp_path: Path) -> None:
-    command = [*SERVE, "--port", "0", "--store", f"sqlite:///{tmp_path}/no/such/folder/itan.db", "--log-level", "error"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("itan: ")
-    assert len(done.stderr.splitlines()) == 1
+def test_a_store_that_cannot_be_opened_is_said_on_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/no/such/folder/itan.db"
+    assert refused("--port", "0", "--store", store, "--log-level", "error", code=1).startswith("itan: ")
 
 
 @pytest.mark.parametrize(("settings", "threads"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])

@@ -1,5 +1,7 @@
 """Scales follow the samples: decisions are free of units, of the first minute, of cuts and of restarts."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -60,21 +62,20 @@ def observed(X: np.ndarray, **fields):
     return detector(X.shape[1], **fields).observe(X)
 
 
-@pytest.mark.parametrize("unit", [1e6, 1e-6])
 @pytest.mark.parametrize(("kind", "config"), CASES)
-def test_another_unit_of_a_feature_adds_its_log_to_the_scores_and_changes_no_decision(kind, config, unit):
+def test_another_unit_of_a_feature_adds_its_log_to_the_scores_and_changes_no_decision(kind, config):
     """A feature that has not moved has no unit yet: there the scores are the same."""
     X, _ = stream(kind)
     told = observed(X, **CONFIGS[config])
-    X[:, 2] *= unit
-    again = observed(X, **CONFIGS[config])
-    assert np.array_equal(again.is_anomaly, told.is_anomaly)
-    assert np.array_equal(again.incident, told.incident)
-    np.testing.assert_allclose(again.severity[told.ready], told.severity[told.ready], atol=1e-6)
-    added = (again.score - told.score)[told.ready]
     moved = np.maximum.accumulate(X[:, 2] != X[0, 2] if not np.isnan(X[0, 2]) else np.arange(N) > WAKE)[told.ready]
-    assert np.abs(added[moved] - np.log(unit)).max() < 1e-6
-    assert np.abs(added[~moved]).max(initial=0.0) < 1e-6
+    for unit in (1e6, 1e-6):
+        again = observed(X * [1.0, 1.0, unit], **CONFIGS[config])
+        assert np.array_equal(again.is_anomaly, told.is_anomaly)
+        assert np.array_equal(again.incident, told.incident)
+        np.testing.assert_allclose(again.severity[told.ready], told.severity[told.ready], atol=1e-6)
+        added = (again.score - told.score)[told.ready]
+        assert np.abs(added[moved] - np.log(unit)).max() < 1e-6
+        assert np.abs(added[~moved]).max(initial=0.0) < 1e-6
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
@@ -86,10 +87,17 @@ def test_a_feature_that_wakes_up_hides_no_spike_of_the_others(kind, unit):
         X[:, 2] *= unit
         told = observed(X)
         found.append(told.is_anomaly[spikes].mean())
-        without.append(observed(X[:, :2]).is_anomaly[spikes].mean())
+        without.append(recall_of_the_others(kind, seed))
         assert told.is_anomaly[WAKE] or kind == "is silent at first"
         assert told.is_anomaly[WAKE:].sum() <= 24
     assert np.mean(found) >= max(0.85, np.mean(without) - 0.1)
+
+
+@cache
+def recall_of_the_others(kind: str, seed: int) -> float:
+    """Which share of the spikes is found where the third feature is missing, in whatever unit it is."""
+    X, spikes = stream(kind, seed, 1200)
+    return float(observed(X[:, :2]).is_anomaly[spikes].mean())
 
 
 def test_a_deviation_is_found_however_wild_the_first_minute_was():

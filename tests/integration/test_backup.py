@@ -106,10 +106,10 @@ async def test_what_a_backup_under_load_holds_can_be_gone_on_from(store_url: str
         senders = senders_of(service.url)
         tasks = [asyncio.create_task(sender.send()) for sender in senders]
         taken: list[tuple[Path, dict[str, int]]] = []
-        for number in range(4):
+        for number in range(3):
             await wait_for_answers(tasks, senders, 8)
             answered = {sender.name: len(sender.answered) for sender in senders}
-            if number == 2:  # the service dies while the backup is at work
+            if number == 1:  # the service dies while the backup is at work
                 backup = itan.start("backup", tmp_path / str(number), "--store", store_url)
                 await asyncio.sleep(random.uniform(0.0, 0.3))
                 kill(service, senders)
@@ -171,8 +171,8 @@ def kill_at_work(itan: Itan, folder: Path, url: str) -> None:
 async def test_a_restore_that_is_killed_can_be_done_again(store_url: str, itan: Itan, tmp_path: Path) -> None:
     source = SqliteStore(tmp_path / "source.db")
     async with Service(source, **SETTINGS) as service:
-        for number in range(30):
-            await service.observe([[float(row % 7), float(row)] for row in range(200)], stream=f"s{number:02}")
+        for number in range(40):
+            await service.observe([[float(row % 7), float(row)] for row in range(60)], stream=f"s{number:02}")
     backup = tmp_path / "backup"
     await itan.succeed("backup", backup, "--store", f"sqlite:///{tmp_path}/source.db")
     for pause in (0.05, 0.1, 0.2):
@@ -182,7 +182,7 @@ async def test_a_restore_that_is_killed_can_be_done_again(store_url: str, itan: 
         await asyncio.to_thread(restore.communicate)
     await itan.succeed("restore", backup, "--store", store_url)
     said = await itan.succeed("restore", backup, "--store", store_url, "--dry-run")
-    assert "0 streams to restore, 30 exist already" in said
+    assert "0 streams to restore, 40 exist already" in said
     async with Service(open_store(store_url), **SETTINGS) as service:
         answer: dict[str, Any] = await service.observe([[1.0, 2.0]], stream="s29")
-        assert answer["seq"] == [201]
+        assert answer["seq"] == [61]

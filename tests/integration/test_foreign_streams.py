@@ -87,7 +87,7 @@ def ask(service: ServiceProcess, target: str, *headers: str) -> bytes:
     with socket.create_connection(("127.0.0.1", service.port), timeout=30) as client:
         client.sendall("\r\n".join(lines).encode())
         said = b""
-        while (part := client.recv(65536)) and b"event: samples" not in said:
+        while b"event: samples" not in said and (part := client.recv(65536)):
             said += part
         return said
 

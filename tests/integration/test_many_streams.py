@@ -20,8 +20,8 @@ from app.streams.open.clock import Clock
 from core import Detector, DetectorConfig
 from tests.app.harness import Service
 
-STREAMS = int(os.environ.get("ITAN_TEST_STREAMS", "1000"))
-BUDGET_MB = float(os.environ.get("ITAN_TEST_BUDGET_MB", "8"))
+STREAMS = int(os.environ.get("ITAN_TEST_STREAMS", "500"))
+BUDGET_MB = float(os.environ.get("ITAN_TEST_BUDGET_MB", "4"))
 REQUESTS = int(os.environ.get("ITAN_TEST_REQUESTS", STREAMS * 3 // 2))
 CONFIG = {"n_features": 12, "warmup": 4}
 """Wide, and soon ready: large engines for little work."""

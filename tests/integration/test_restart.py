@@ -35,16 +35,24 @@ async def step(service: Service, number: int) -> dict[str, Any]:
     return {"observed": observed, "labelled": labelled}
 
 
-async def unbroken(numbers: int) -> tuple[list[dict[str, Any]], bytes]:
+DAY = 10
+
+
+@pytest.fixture(scope="module")
+def unbroken() -> tuple[list[dict[str, Any]], bytes]:
     """Give what a service says that never ends, and its state."""
-    async with Service() as service:
-        return [await step(service, number) for number in range(numbers)], await service.export()
+
+    async def live() -> tuple[list[dict[str, Any]], bytes]:
+        async with Service() as service:
+            return [await step(service, number) for number in range(DAY)], await service.export()
+
+    return asyncio.run(live())
 
 
 @pytest.mark.parametrize("end", ["stop", "crash", "crash after a snapshot"])
-async def test_the_scores_are_those_of_an_unbroken_run(reopen, end):
-    said, expected = [], await unbroken(10)
-    for number in range(10):
+async def test_the_scores_are_those_of_an_unbroken_run(reopen, end, unbroken):
+    said = []
+    for number in range(DAY):
         async with Service(reopen()) as service:
             said.append(await step(service, number))
             if end == "crash after a snapshot" and number % 3 == 0:
@@ -54,9 +62,9 @@ async def test_the_scores_are_those_of_an_unbroken_run(reopen, end):
     async with Service(reopen()) as service:
         state = await service.export()
         assert await service.metric("itan_replay_mismatches_total", reason="other") == 0
-    assert said == expected[0]
+    assert said == unbroken[0]
     if end == "crash":
-        assert state == expected[1]
+        assert state == unbroken[1]
 
 
 async def test_ids_and_labels_live_through_a_crash(reopen):

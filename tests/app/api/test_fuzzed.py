@@ -18,7 +18,7 @@ from schemathesis.engine import events, from_schema
 from schemathesis.python.asgi import shutdown_lifespans
 from starlette.types import Receive, Scope, Send
 
-from app.main import create_app
+from app.main import ROUTES, create_app
 from app.settings import Settings
 from app.storage.memory import MemoryStore
 from tests.effort import tries
@@ -99,6 +99,7 @@ class Fuzzed:
     """A service in this process and its document."""
 
     def __init__(self, api_keys: str) -> None:
+        self.with_keys = bool(api_keys)
         settings = Settings(worker="fuzzed", api_keys=api_keys, allowed_hosts="*")
         self._headers = {"Authorization": f"Bearer {KEY}"} if api_keys else {}
         self.app = Seeded(create_app(settings, store=MemoryStore()), self._headers)
@@ -185,9 +186,11 @@ def write_lines(_: object, lines: object) -> bytes:
 
 
 def test_answers_are_as_documented(fuzzed: Fuzzed) -> None:
-    found = fuzzed.run("examples", "coverage", "fuzzing")
+    # the systematic requests once: without keys they lead to the same handlers
+    phases = ("examples", "coverage", "fuzzing") if fuzzed.with_keys else ("examples", "fuzzing")
+    found = fuzzed.run(*phases)
     print(f"{found.cases} cases, seed {SEED}")
-    assert found.cases > 1000
+    assert found.cases > (1000 if fuzzed.with_keys else len(ROUTES) * RANDOM // 2)
     assert not found.failures, "\n\n".join(found.failures)
 
 

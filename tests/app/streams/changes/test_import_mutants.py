@@ -17,13 +17,13 @@ FIRST_SEED = int(os.environ.get("ITAN_TEST_FIRST_MUTANT", "0"))
 """Look for longer with `ITAN_TEST_MUTANTS=20000`."""
 GROUP = 50
 LATEST = START + 1e6
-SAMPLES, BATCH = 1000, 250
+SAMPLES, BATCH = 400, 100
 
 sound = cache(exports)
 
 
 def good_for_more(detector: Detector, seed: int) -> None:
-    """1,000 more samples and labels are answered with finite numbers, the same to the last bit after restarts."""
+    """400 more samples, and labels, are answered with finite numbers, the same to the last bit after restarts."""
     life = Life(seed, 0, detector.config)
     life.missing, life.edges, life.unit, life.twins = 0.05, 0.0, 1.0, False
     unbroken, broken = detector, Detector.from_bytes(detector.to_bytes())
