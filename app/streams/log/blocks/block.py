@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.storage import Entry, Position
-from app.streams.log.blocks.container import Columns
+from app.streams.log.blocks.container import MOST_BYTES, Columns
 from app.streams.log.blocks.envelopes import rebuild
 from app.streams.log.blocks.rows import count_rows, rows_from_arrays
 from app.streams.log.blocks.texts import Pieces, Texts, check_range
@@ -76,11 +76,14 @@ class Block:
 
     def _ids(self, places: Sequence[int]) -> list[tuple[str, ...]]:
         texts = Texts(self._columns, "ids")
-        return [texts.part(*run) for run in self._runs("ids", len(texts))[np.array(places, np.intp)].tolist()]
+        runs = self._runs("ids", len(texts))[np.array(places, np.intp)]
+        texts.check_total(places_of(runs))
+        return [texts.part(*run) for run in runs.tolist()]
 
     def _bodies(self, places: Sequence[int]) -> list[bytes]:
         pieces, piece = Pieces(self._columns, "pieces"), self._entry("piece")
         check_range("entry.piece", piece, len(pieces))
+        pieces.check_total(piece[np.array(places, np.intp)])
         timed, at = self._entry("timed"), self._columns.read("entry.at", "<f8", len(self))
         return [
             pieces[int(piece[i])]
@@ -95,12 +98,16 @@ class Block:
         runs = self._runs("rows", count_rows(self._columns))[chosen]
         widths = np.column_stack([self._entry(name) for name in WIDTHS])[chosen]
         found: list[Records | None] = [None] * len(places)
+        size_bytes = 0
         for alike in np.unique(widths[runs[:, 0] < runs[:, 1]], axis=0).tolist():
             of_these = np.flatnonzero((widths == alike).all(1) & (runs[:, 0] < runs[:, 1]))
             records, end = rows_from_arrays(self._columns, places_of(runs[of_these]), alike), 0
             for place, (first, last) in zip(of_these.tolist(), runs[of_these].tolist(), strict=True):
                 start, end = end, end + last - first
                 found[place] = records[start:end]
+            size_bytes += records.rows.nbytes
+            if size_bytes > MOST_BYTES:
+                raise UnreadableEvent(f"a block's rows would take more than {MOST_BYTES} bytes")
         return found
 
     def _runs(self, name: str, total: int) -> npt.NDArray[np.int64]:

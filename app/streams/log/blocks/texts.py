@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from app.streams.log.blocks.container import Columns
+from app.streams.log.blocks.container import MOST_BYTES, Columns
 from app.streams.log.events import UnreadableEvent
 
 MOST_DIGITS: Final = 18
@@ -27,7 +27,9 @@ class Pieces:
 
     def __init__(self, columns: Columns, name: str) -> None:
         self._bytes = columns.read(f"{name}.bytes", np.uint8).tobytes()
-        self._ends = np.cumsum(columns.read(f"{name}.length", "<i8"))
+        self._name, self._lengths = name, columns.read(f"{name}.length", "<i8")
+        check_range(f"{name}.length", self._lengths, len(self._bytes) + 1)
+        self._ends = np.cumsum(self._lengths)
         if len(self._ends) and self._ends[-1] != len(self._bytes):
             raise UnreadableEvent(f"a block's column {name} does not fit its lengths")
 
@@ -36,6 +38,11 @@ class Pieces:
 
     def __getitem__(self, i: int) -> bytes:
         return self._bytes[int(self._ends[i - 1]) if i else 0 : int(self._ends[i])]
+
+    def check_total(self, places: npt.NDArray[np.int64]) -> None:
+        """Raise UnreadableEvent if those at these places take too much, since one may be at many places."""
+        if self._lengths[places].sum() > MOST_BYTES:
+            raise UnreadableEvent(f"a block's column {self._name} would take more than {MOST_BYTES} bytes")
 
 
 def texts_to_arrays(name: str, texts: Sequence[str]) -> Arrays:
@@ -68,6 +75,10 @@ class Texts:
 
     def __len__(self) -> int:
         return len(self._head)
+
+    def check_total(self, places: npt.NDArray[np.int64]) -> None:
+        """Raise UnreadableEvent if those at these places take too much."""
+        self._heads.check_total(self._head[places])
 
     def part(self, start: int, end: int) -> tuple[str, ...]:
         """Give those from start to before end."""

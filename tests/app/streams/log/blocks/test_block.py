@@ -208,6 +208,26 @@ def test_what_would_take_gigabytes_is_refused(body):
         unpack(body)
 
 
+@pytest.mark.parametrize("name", ["pieces", "ids.heads"])
+def test_bytes_that_many_entries_share_count_for_each(monkeypatch, name):
+    columns = Columns(pack(LIFE[:12]))
+    arrays = {name: columns.read(name, np.uint8) for name in columns}
+    arrays["entry.piece"] = np.zeros(len(arrays["entry.piece"]), np.int64)
+    arrays["ids.head"] = np.zeros(len(arrays["ids.head"]), np.int64)
+    arrays[f"{name}.length"] = np.array([1 << 20] + [0] * 99)
+    arrays[f"{name}.bytes"] = np.zeros(1 << 20, np.uint8)
+    monkeypatch.setattr("app.streams.log.blocks.texts.MOST_BYTES", 4 << 20)
+    with pytest.raises(UnreadableEvent, match=f"column {name} would take more than"):
+        unpack(at_once(writing(arrays)))
+
+
+def test_rows_of_all_widths_together_have_a_limit(monkeypatch):
+    body = pack(LIFE)
+    monkeypatch.setattr("app.streams.log.blocks.block.MOST_BYTES", 4_000)
+    with pytest.raises(UnreadableEvent, match="rows would take more than"):
+        unpack(body)
+
+
 def test_ids_of_a_million_digits_are_refused():
     columns = Columns(pack(LIFE[:12]))
     arrays = {name: columns.read(name, np.uint8) for name in columns}
