@@ -10,6 +10,8 @@ from app.streams.log.log import Log
 from app.streams.open.worker import Worker
 from app.streams.state.state import StreamState
 
+TAIL: Final = 1 / 8
+"""Samples that no snapshot holds cannot be trimmed: there are at most about so many of what the store keeps."""
 FULL: Final = 7 / 8
 """Entries are moved when so much of a limit is used: so the log stays within it while they are on the way."""
 AFTER_MOVE: Final = 5 / 8
@@ -34,6 +36,10 @@ class Retention:
         """Give the horizon of labels as it is now."""
         samples, seconds = self._settings.horizon_samples, self._settings.horizon_seconds
         return state.horizon.advanced(state.detector.next_seq, self._worker.clock.steady(), samples, seconds, step)
+
+    def is_trim_due(self, unsaved: int) -> bool:
+        """Tell whether so many samples after the last snapshot are much of what the store keeps."""
+        return unsaved >= max(TAIL * self._settings.kept_samples, 1)
 
     async def trimming(self, horizon: Horizon) -> Trimming:
         """Say what a snapshot may trim."""

@@ -31,12 +31,14 @@ class SnapshotWriter:
     def __init__(self, stream: str, worker: Worker, retention: Retention) -> None:
         self._stream, self._worker, self._retention = stream, worker, retention
         self._store, self._clock, self._settings = worker.store, worker.clock, worker.settings
-        self._last_took = 0.0
+        self._last_took, self._saved_seq = 0.0, 0
         self._retry_at = -math.inf
 
     def begin(self, state: StreamState | None) -> None:
         """Begin with a state that was loaded, or with none."""
         self.forget()
+        if state is not None:
+            self._saved_seq = state.detector.next_seq
         if state is not None and state.unsaved_events:
             self.note_change(state)
 
@@ -46,7 +48,7 @@ class SnapshotWriter:
 
     def note_change(self, state: StreamState) -> None:
         """Note that the state has changed."""
-        is_long = state.replay_seconds >= self._settings.snapshot_replay_seconds or self._is_unsafe(state)
+        is_long = state.replay_seconds >= self._settings.snapshot_replay_seconds or self._is_urgent(state)
         self._worker.unsaved.note(self._stream, self._clock.monotonic(), is_long=is_long)
 
     def is_due(self, state: StreamState) -> bool:
@@ -55,21 +57,22 @@ class SnapshotWriter:
         if since is None or now < self._retry_at:
             return False
         age, seconds = now - since, state.replay_seconds
-        if age >= self._settings.snapshot_age_seconds or self._is_unsafe(state):
+        if age >= self._settings.snapshot_age_seconds or self._is_urgent(state):
             return True
         is_worth_it = age >= BUSY_SECONDS or seconds >= WORTH * self._last_took
         return seconds >= self._settings.snapshot_replay_seconds and is_worth_it
 
-    @staticmethod
-    def _is_unsafe(state: StreamState) -> bool:
-        """Tell whether there is no good snapshot: until there is one, each load takes a long replay."""
-        return state.rebuilt is not None and not state.figures.snapshot_bytes
+    def _is_urgent(self, state: StreamState) -> bool:
+        """Tell whether there is no good snapshot, so that each load takes a long replay, or whether trimming is due."""
+        has_none = state.rebuilt is not None and not state.figures.snapshot_bytes
+        return has_none or self._retention.is_trim_due(state.detector.next_seq - self._saved_seq)
 
     async def write(self, state: StreamState, *, as_base: bool = False, step: int = STEP) -> None:
         """Store a snapshot and trim the log. Raises InvalidState, and the log stays as it is."""
         horizon = await self._store_with(state, self._retention.horizon(state, step), as_base=as_base)
         self._worker.metrics.snapshots.inc()
         state.note_saved(horizon)
+        self._saved_seq = state.detector.next_seq
         state.update_figures()
         self.forget()
         await self._retention.note_saved(state)

@@ -25,6 +25,15 @@ async def test_without_an_archive_samples_and_their_labels_end_at_the_earlier_li
         assert (await service.observe(X[:1], ids=IDS[:1]))["seq"] == [N + 1], "its id is forgotten too"
 
 
+async def test_snapshots_come_often_enough_to_keep_a_short_log_short():
+    async with Service(log_samples=40) as service:
+        for last in range(1, N + 1):
+            await service.observe(X[last - 1 : last])
+            await service.snapshotter.save_due()
+            assert last - await oldest_in_store(service) < 40 + 5
+        assert await service.metric("itan_snapshots_total") <= N / 5
+
+
 async def test_without_an_archive_the_log_ends_after_its_time():
     async with Service(log_seconds=100.0) as service:
         await feed(service, 0, 20)
