@@ -27,7 +27,7 @@ class ArchivedLog(Log):
     async def entries(self, after: Position, limit: int) -> list[Entry]:
         """Read a page, from the archive if the store does not hold the entry that follows."""
         page = await super().entries(after, limit)
-        if page and page[0].follows(after):
+        if page and (page[0].follows(after) or page[0].holds(after.seq + 1)):
             return page
         return await self.archived.entries(after, page[0].position if page else None, limit) or page
 

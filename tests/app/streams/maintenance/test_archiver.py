@@ -10,6 +10,7 @@ import pytest
 from app.storage import ArchiveUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.maintenance.copies import copy, digest
+from app.streams.maintenance.move import Move
 from tests.app.archived import IDS, IN_STORE, SAMPLES, X, feed, files_in, move, oldest_in_store, rows, settings
 from tests.app.harness import Service, blobs
 
@@ -161,6 +162,60 @@ async def test_what_the_label_horizon_leaves_behind_is_read_no_more_but_stays(tm
         assert (await service.feedback({"seq": 70, "anomaly": True}))["outcome"] == ["applied"]
         assert all(row.seq > SAMPLES - 60 for row in await service.store.files("s"))
     assert (1,) in rows(tmp_path)
+
+
+async def test_who_does_not_write_a_stream_remembers_none_of_its_files(tmp_path):
+    async with Service(**settings(tmp_path)) as service:
+        log = service.registry.worker.log("s")
+        await feed(service)
+        await move(service)
+        before = await log.entries_holding([1])
+        assert (await service.http.delete("/streams/s")).status_code == 204
+        await service.observe(X[:60] + 1.0)
+        await feed(service, 60)
+        await move(service)
+        assert await oldest_in_store(service) > 60
+        (now,) = await log.entries_holding([1])
+        assert now.position.seq == 60
+        assert now != before[0]
+
+
+async def test_files_of_a_new_stream_of_the_same_name_are_not_erased(tmp_path):
+    async with Service(**settings(tmp_path)) as service:
+        archiver = service.app.state.archiver
+        await feed(service)
+        await move(service)
+        old = set(files_in(tmp_path))
+        assert (await service.http.delete("/streams/s")).status_code == 204
+        await feed(service)
+        await service.registry.save(service.registry.sessions["s"])
+        await Move(service.registry, archiver._archive, "s").run()
+        new = set(files_in(tmp_path)) - old
+        assert new
+        await archiver.erase()
+        assert set(files_in(tmp_path)) == old | new, "a delete may be under way: nothing is erased yet"
+        service.clock.advance(61.0)
+        await archiver.erase()
+        assert set(files_in(tmp_path)) == new
+        assert (await service.feedback({"seq": 1, "anomaly": True}))["outcome"] == ["applied"]
+
+
+async def test_a_file_that_is_written_while_the_log_begins_anew_is_erased(tmp_path):
+    async with Service(**settings(tmp_path)) as service:
+        await feed(service)
+        await service.registry.save(service.registry.sessions["s"])
+        files = service.app.state.archiver._archive._files
+        write = files.write
+
+        async def reset_then_write(name: str, body: bytes) -> None:
+            if name.startswith("log/"):
+                await service.accepted("POST", "/streams/s/reset")
+            await write(name, body)
+
+        files.write = reset_then_write
+        await service.app.state.archiver.work()
+        assert files_in(tmp_path) == []
+        assert await service.store.files("s") == []
 
 
 async def test_two_workers_need_not_agree_on_time(tmp_path):
