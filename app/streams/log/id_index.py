@@ -58,13 +58,18 @@ class Growth:
     def __init__(self, entries: Iterable[Entry], oldest_seq: int, n_samples: int) -> None:
         self._oldest_seq = oldest_seq
         self._named = [(digest_of(name), seq) for entry in entries for name, seq in entry.named_samples()]
-        self._wanted_buckets = -(-n_samples // RECORDS_PER_BUCKET) if self._named else 0
+        self._most_buckets = -(-n_samples // RECORDS_PER_BUCKET)
         self.values = [value_of(digest) for digest, _ in self._named]
+
+    def _wanted(self, n_buckets: int) -> int:
+        """Give how many buckets there will be: they grow with the ids, also if these are the first of a long log."""
+        grown = n_buckets + 2 * -(-len(self._named) // RECORDS_PER_BUCKET)
+        return max(n_buckets, min(grown, self._most_buckets))
 
     def sources(self, n_buckets: int) -> list[int]:
         """Give the buckets that are split, of those that the index has."""
         found = set[int]()
-        for number in range(max(1, n_buckets), self._wanted_buckets):
+        for number in range(max(1, n_buckets), self._wanted(n_buckets)):
             while number >= n_buckets > 0:
                 number = split_from(number)
             found.add(number)
@@ -74,17 +79,16 @@ class Growth:
         """Give the new content of the buckets that change; present has those of the values and the sources."""
         if not self._named:
             return {}
-        bodies = dict(present)
-        for number in range(n_buckets, self._wanted_buckets):
+        bodies, wanted = dict(present), self._wanted(n_buckets)
+        for number in range(n_buckets, wanted):
             if number == 0:
                 bodies[0] = b""
             else:
                 source = split_from(number)
                 bodies[source], bodies[number] = split(bodies[source], number)
         added = defaultdict[int, list[tuple[bytes, int]]](list)
-        n_buckets = max(n_buckets, self._wanted_buckets)
         for value, one in zip(self.values, self._named, strict=True):
-            added[bucket_of(value, n_buckets)].append(one)
+            added[bucket_of(value, wanted)].append(one)
         bodies |= {number: extended(bodies[number], named, self._oldest_seq) for number, named in added.items()}
         return {number: body for number, body in bodies.items() if body != present.get(number)}
 

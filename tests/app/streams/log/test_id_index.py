@@ -54,6 +54,13 @@ def test_old_ids_are_dropped_and_the_index_stays_small():
     assert index.seqs("sample 1") == []
 
 
+def test_the_first_ids_of_a_long_log_make_few_buckets():
+    index = Index()
+    index.add([f"sample {seq}" for seq in range(1_000_000, 1_000_500)], 1_000_000, 1)
+    assert len(index.buckets) == 2 * 32
+    assert index.seqs("sample 1000499") == [1_000_499]
+
+
 def test_entries_without_ids_need_no_index():
     assert Index().add(["", ""], 1, 1) == 0
 
