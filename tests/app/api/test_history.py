@@ -1,5 +1,7 @@
 """What the live page reads of a stream: history, single samples, the review queue, streams in short."""
 
+import asyncio
+from copy import deepcopy
 from unittest.mock import AsyncMock
 
 import numpy as np
@@ -13,18 +15,32 @@ from tests.app.incidents import begin, broken, ordinary
 COLUMNS = ("seq", "score", "threshold", "is_anomaly", "incident")
 
 
-@pytest.fixture
-async def filled(service):
-    """A service whose stream has 600 samples in batches of many sizes; gives the answers in columns too."""
-    X, said, start = blobs(600, seed=1), {name: [] for name in COLUMNS}, 0
+@pytest.fixture(scope="module")
+def life():
+    """600 samples in batches of many sizes, what was answered in columns, and the stream as it is stored."""
+    X = blobs(600, seed=1)
     X[[350, 450, 550]] += 300.0
-    for size in [1] * 20 + [7] * 40 + [300]:
-        part = X[start : start + size]
-        answer = await service.observe(part, ids=[f"id{i}" for i in range(start, start + size)])
-        start += size
-        for name, column in said.items():
-            column += answer[name]
-    service.x, service.said = X, said
+
+    async def live():
+        said, start = {name: [] for name in COLUMNS}, 0
+        async with Service() as service:
+            for size in [1] * 20 + [7] * 40 + [300]:
+                part = X[start : start + size]
+                answer = await service.observe(part, ids=[f"id{i}" for i in range(start, start + size)])
+                start += size
+                for name, column in said.items():
+                    column += answer[name]
+        return X, said, service.store.stored["s"]
+
+    return asyncio.run(live())
+
+
+@pytest.fixture
+async def filled(service, life):
+    """A service that has this stream open."""
+    service.x, service.said, stored = life
+    service.store.stored["s"] = deepcopy(stored)
+    await service.observe(service.x[:1], ids=["id0"])
     return service
 
 
