@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -58,8 +59,10 @@ class Block:
             bodies, ids = self._bodies(places), self._ids(places)
         except (IndexError, InvalidSnapshot, ValueError) as error:
             raise UnreadableEvent(f"a block's entries cannot be read: {error}") from error
-        firsts = [None if first == NOT_A_BATCH else first for first in self._first[np.array(places, np.intp)].tolist()]
-        return list(map(Entry, map(self.position, places), bodies, firsts, ids))
+        chosen = np.array(places, np.intp)
+        positions = map(Position, self._seq[chosen].tolist(), self._sub[chosen].tolist())
+        firsts = [None if first == NOT_A_BATCH else first for first in self._first[chosen].tolist()]
+        return list(map(Entry, positions, bodies, firsts, ids))
 
     def seen(self, places: range) -> Seen | None:
         """Give what seen_in gives of the entries at these places, without reading their values."""
@@ -77,19 +80,21 @@ class Block:
     def _ids(self, places: Sequence[int]) -> list[tuple[str, ...]]:
         texts = Texts(self._columns, "ids")
         runs = self._runs("ids", len(texts))[np.array(places, np.intp)]
-        texts.check_total(places_of(runs))
-        return [texts.part(*run) for run in runs.tolist()]
+        chosen, ends = places_of(runs), np.cumsum(runs[:, 1] - runs[:, 0]).tolist()
+        texts.check_total(chosen)
+        names = texts.at(chosen)
+        return [tuple(names[start:end]) for start, end in pairwise([0, *ends])]
 
     def _bodies(self, places: Sequence[int]) -> list[bytes]:
         pieces, piece = Pieces(self._columns, "pieces"), self._entry("piece")
         check_range("entry.piece", piece, len(pieces))
-        pieces.check_total(piece[np.array(places, np.intp)])
-        timed, at = self._entry("timed"), self._columns.read("entry.at", "<f8", len(self))
+        chosen = np.array(places, np.intp)
+        pieces.check_total(piece[chosen])
+        columns = piece, self._columns.read("entry.at", "<f8", len(self)), self._entry("timed")
+        rows = zip(*(column[chosen].tolist() for column in columns), strict=True)
         return [
-            pieces[int(piece[i])]
-            if records is None
-            else rebuild(pieces[int(piece[i])], records, float(at[i]), timed[i])
-            for i, records in zip(places, self._records(places), strict=True)
+            pieces[number] if records is None else rebuild(pieces[number], records, at, is_timed)
+            for (number, at, is_timed), records in zip(rows, self._records(places), strict=True)
         ]
 
     def _records(self, places: Sequence[int]) -> list[Records | None]:

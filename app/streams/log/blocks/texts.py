@@ -80,10 +80,10 @@ class Texts:
         """Raise UnreadableEvent if those at these places take too much."""
         self._heads.check_total(self._head[places])
 
-    def part(self, start: int, end: int) -> tuple[str, ...]:
-        """Give those from start to before end."""
+    def at(self, places: npt.NDArray[np.int64]) -> list[str]:
+        """Give those at these places."""
         columns = (self._head, self._digits, self._number)
-        return tuple(self._text(*row) for row in zip(*(column[start:end].tolist() for column in columns), strict=True))
+        return [self._text(*row) for row in zip(*(column[places].tolist() for column in columns), strict=True)]
 
     def _text(self, head: int, n_digits: int, number: int) -> str:
         text = self._heads[head].decode("utf-8", "surrogatepass")

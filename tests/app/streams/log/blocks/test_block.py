@@ -84,7 +84,7 @@ def test_sides_of_nodes_come_back():
 
 
 def test_entries_that_would_not_come_back_are_not_packed(monkeypatch):
-    monkeypatch.setattr(Texts, "part", lambda self, start, end: ("other",))
+    monkeypatch.setattr(Texts, "at", lambda self, places: ["other"] * len(places))
     with pytest.raises(ValueError, match="not give them back"):
         pack(LIFE)
 
