@@ -10,7 +10,9 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from bench.fleet.load import Load, Outcome, run
+from bench.fleet.plan import NotMeasured
 
+ENDED: Final = "a process that sent the load has ended: what it said stands above"
 PER_SECOND: Final = 1000
 """Requests that one process sends a second with ease."""
 SPAWN: Final = multiprocessing.get_context("spawn")
@@ -31,8 +33,11 @@ class Generators:
             pipe.send(part)
 
     def finish(self) -> Outcome:
-        """Wait for all answers."""
-        return together([pipe.recv() for pipe in self._pipes])
+        """Wait for all answers. Raises NotMeasured if a generator has ended."""
+        try:
+            return together([pipe.recv() for pipe in self._pipes])
+        except EOFError as error:
+            raise NotMeasured(ENDED) from error
 
 
 def together(outcomes: Sequence[Outcome]) -> Outcome:
@@ -54,8 +59,9 @@ def generating(per_second: float) -> Iterator[Generators]:
     count = max(1, min(round(per_second / PER_SECOND), (os.cpu_count() or 2) // 2))
     ends = [SPAWN.Pipe() for _ in range(count)]
     processes = [SPAWN.Process(target=_serve, args=(theirs,), daemon=True) for _, theirs in ends]
-    for process in processes:
+    for process, (_, theirs) in zip(processes, ends, strict=True):
         process.start()
+        theirs.close()  # so that the end of a generator is noticed
     try:
         yield Generators([ours for ours, _ in ends])
     finally:
