@@ -29,10 +29,12 @@ class HoldTimes:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._holds: dict[str, Hold] = {}
+        self._handed_over: dict[str, Hold] = {}
+        """Few, and apart: to look through all streams with each renewal takes time."""
 
     def next_seconds(self, stream: str) -> float:
         """Give how long a stream would be held from now on."""
-        last = self._holds.get(stream)
+        last = self._handed_over.get(stream)
         if last is None or last.handed_over_at is None or self._is_long_ago(last, last.handed_over_at):
             return SHORTEST_SECONDS
         return min(2 * last.seconds, LONGEST_SECONDS)
@@ -42,6 +44,7 @@ class HoldTimes:
 
     def begin(self, stream: str, seconds: float) -> None:
         """Begin to hold a stream."""
+        self._handed_over.pop(stream, None)
         self._holds[stream] = Hold(seconds, self._clock.monotonic())
 
     def is_over(self, stream: str) -> bool:
@@ -51,15 +54,14 @@ class HoldTimes:
 
     def end(self, stream: str, *, handed_over: bool) -> None:
         """End a hold; it is remembered only if the stream was handed over."""
-        hold = self._holds.get(stream)
+        hold = self._holds.pop(stream, None)
         if handed_over and hold is not None:
             hold.handed_over_at = self._clock.monotonic()
-        else:
-            self._holds.pop(stream, None)
+            self._handed_over[stream] = hold
 
     def pause_seconds(self, stream: str) -> float:
         """Give how long to wait before asking for a stream that was just handed over."""
-        hold = self._holds.get(stream)
+        hold = self._handed_over.get(stream)
         if hold is None or hold.handed_over_at is None:
             return 0.0
         return max(0.0, hold.handed_over_at + YIELD_SECONDS - self._clock.monotonic())
@@ -67,6 +69,6 @@ class HoldTimes:
     def forget_old(self) -> None:
         """Forget the streams that can no longer come back soon."""
         before = self._clock.monotonic() - SOON * LONGEST_SECONDS
-        for stream, hold in list(self._holds.items()):
+        for stream, hold in list(self._handed_over.items()):
             if hold.handed_over_at is not None and hold.handed_over_at < before:
-                del self._holds[stream]
+                del self._handed_over[stream]
