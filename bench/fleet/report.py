@@ -31,7 +31,7 @@ PHASES: Final = (
     Column("failed", "failed", ",d"),
     Column("load", "cores of the load", ".2f"),
 )
-APART: Final = "Requests and openings: without snapshots, and without what the open streams take at rest."
+APART: Final = "Requests and openings: without snapshots, and without what workers and open streams take at rest."
 CONSTANTS: Final = (Column("constant", "constant"), Column("value", "value", ",.3g"), Column("unit", "unit"))
 COMMANDS: Final = (
     Column("command", "command"),
@@ -93,12 +93,13 @@ def constants(found: Found) -> Iterator[tuple[str, float, str]]:
         """CPU of the workers without snapshots."""
         return phase.cpu_seconds - phase.snapshots * costs.written_seconds
 
-    at_rest = max(0.0, apart(idle)) / idle.seconds / plan.streams
-    request = max(0.0, apart(steady) - at_rest * plan.streams * steady.seconds) / steady.requests
+    empty = phases["empty"].cpu_seconds / phases["empty"].seconds
+    at_rest = max(0.0, apart(idle) / idle.seconds - empty) / plan.streams
+    request = max(0.0, apart(steady) - (at_rest * plan.streams + empty) * steady.seconds) / steady.requests
 
     def beyond(phase: Phase, streams: int) -> float:
         """What a phase took beyond its requests and the streams at rest."""
-        return max(0.0, apart(phase) - phase.requests * request - at_rest * streams * phase.seconds)
+        return max(0.0, apart(phase) - phase.requests * request - (at_rest * streams + empty) * phase.seconds)
 
     yield "worker, a request", 1e3 * request, "CPU ms"
     yield "worker, a snapshot", 1e3 * costs.written_seconds, "CPU ms"
@@ -109,13 +110,14 @@ def constants(found: Found) -> Iterator[tuple[str, float, str]]:
     yield first, beyond(cold, plan.streams) / plan.cold_streams, "CPU s"
     yield "worker, an open stream", (sum(opened.worker_rss) - plan.workers * found.empty_rss) / plan.streams / 1e3, "kB"
     yield "worker, without streams", found.empty_rss / 1e6, "MB"
+    yield "worker, a second without streams", 1e3 * empty / plan.workers, "CPU ms"
     yield "snapshots at the steady rate", steady.snapshots / steady.seconds, "a second"
     yield "store, an append", 1e6 * costs.append_seconds, "CPU us"
     yield "store, a snapshot", 1e6 * costs.snapshot_seconds, "CPU us"
     yield "store, the renewal of a lease", 1e6 * costs.renewal_seconds, "CPU us"
     yield "store, a stream without a log", found.filled_bytes / plan.streams / 1e3, "kB"
     yield "store, the body of a snapshot", found.snapshot_bytes / 1e3, "kB"
-    yield "store, a logged sample", costs.sample_bytes, "bytes"
+    yield "store, a logged sample that is in no block yet", costs.sample_bytes, "bytes"
     if found.elsewhere_seconds is not None:
         yield "death of a worker, until all requests of its lease were answered", found.elsewhere_seconds, "s"
         yield "lease", found.lease_seconds, "s"
@@ -141,9 +143,9 @@ def _notes(found: Found) -> Sequence[str]:
     return (
         f"All streams are copies of one that has learned {found.plan.training:,} samples; {os.cpu_count()} processors,"
         f" load {found.load_before:.1f} before and {os.getloadavg()[0]:.1f} after.",
-        "open: each stream is asked for once; idle: nothing is asked; cold: new streams, as fast as it goes; death: a"
-        " worker is killed, its streams are asked for at others; at once: a worker is killed and started again, and"
-        " all its streams are asked for at once.",
+        "empty: no stream is open; open: each is asked for once; idle: nothing is asked; cold: new streams, as fast as"
+        " it goes; death: a worker is killed, its streams are asked for at others; at once: a worker is killed and"
+        " started again, and all its streams are asked for at once.",
         f"{versions('fastapi', 'uvicorn', 'numpy')}.",
     )
 

@@ -100,6 +100,7 @@ class Fleet:
         self._fill()
         self._workers = [self._start(f"{self._run}-{k}") for k in range(self._plan.workers)]
         self._found.empty_rss = max(worker.rss_bytes() for worker in self._workers)
+        self._phase("empty", lambda: time.sleep(self._plan.seconds / 6))
         self._open()
         self._load()
         self._rest()
