@@ -1,8 +1,10 @@
 # ruff: noqa: UP031 bodies full of braces read better with %
 """Input that must be refused: each is a problem that names field, value and limit, and changes nothing."""
 
+import asyncio
 import json
 import struct
+from copy import deepcopy
 
 import pytest
 
@@ -114,11 +116,30 @@ CONFIGS = {
 }
 
 
+IDS = [f"i{i}" for i in range(40)]
+NAMED = [{"cpu": x, "mem": y} for x, y in blobs(40).tolist()]
+
+
+@pytest.fixture(scope="module")
+def streams():
+    """A stream of two nameless features, and one of named ones, as they are stored."""
+
+    async def live():
+        async with Service() as service:
+            await service.observe(blobs(40), ids=IDS)
+            await service.observe(NAMED, stream="named", ids=IDS)
+        return service.store.stored
+
+    return asyncio.run(live())
+
+
 @pytest.fixture
-async def ready(service):
-    """Give a service with a stream of two nameless features, and one of named ones."""
-    await service.observe(blobs(40), ids=[f"i{i}" for i in range(40)])
-    await service.observe([{"cpu": x, "mem": y} for x, y in blobs(40).tolist()], stream="named")
+async def ready(service, streams):
+    """Give a service that has these streams open."""
+    service.store.stored |= deepcopy(streams)
+    await service.observe(blobs(40)[:1], ids=IDS[:1])
+    await service.observe(NAMED[:1], stream="named", ids=IDS[:1])
+    assert service.registry.sessions.keys() == {"s", "named"}
     return service
 
 
