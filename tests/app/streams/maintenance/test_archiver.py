@@ -9,6 +9,7 @@ import pytest
 
 from app.storage import ArchiveUnavailable
 from app.storage.memory import MemoryStore
+from app.streams.log import compaction
 from app.streams.maintenance.copies import copy, digest
 from app.streams.maintenance.move import Move
 from tests.app.archived import IDS, IN_STORE, SAMPLES, X, feed, files_in, move, oldest_in_store, rows, settings
@@ -277,3 +278,25 @@ async def test_a_check_finds_nothing_wrong_with_an_archived_stream(tmp_path):
         await feed(service, 0, 8, stream="t")
         read = [await service.metric("itan_archive_reads_total", outcome=how) for how in ("read", "cached")]
         assert read == [0, 0]
+
+
+async def test_blocks_move_to_the_archive_like_entries(tmp_path, monkeypatch):
+    monkeypatch.setattr(compaction, "LEAST_SAMPLES", 16)
+    monkeypatch.setattr(compaction, "MOST_SAMPLES", 20)
+    async with Service(**settings(tmp_path)) as service:
+        for last in (60, SAMPLES):
+            await feed(service, last - 60, last)
+            await service.registry.save(service.registry.sessions["s"])
+            await service.app.state.compactor.compact_due()
+            assert await service.store.packed_to("s")
+            await service.app.state.archiver.work()
+        assert [seq for (seq,) in rows(tmp_path)] == list(range(1, len(rows(tmp_path)) + 1))
+        files = await service.registry.sessions["s"].log.archived.files()
+        assert files[-1].last.seq > SAMPLES - 40
+        assert (await service.observe(X[2:6], ids=IDS[2:6]))["seq"] == [3, 4, 5, 6]
+        assert (await service.observe(X, ids=IDS))["seq"] == list(range(1, SAMPLES + 1))
+        labels = [{"id": "id-5", "anomaly": True}, {"seq": 70, "anomaly": False}]
+        assert (await service.feedback(*labels))["outcome"] == ["applied", "applied"]
+        given = await service.accepted("GET", f"/streams/s/history?from=1&to={SAMPLES}&points=1000")
+        assert given["seq"] == list(range(1, SAMPLES + 1))
+        assert (await service.accepted("GET", "/streams/s/check"))["ok"]
