@@ -1,4 +1,7 @@
-"""`itan bench fleet`: real workers and a real store, small."""
+"""`itan bench fleet`: real workers and a real store, small.
+
+It takes some seconds: four workers start, and a lease has to end.
+"""
 
 import json
 import os
@@ -6,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,7 @@ from app.cli import app
 from bench.fleet import run
 from bench.fleet.stores import read_info
 from tests.processes import wait_until
-from tests.servers import find_valkey
+from tests.servers import RedisServer, find_valkey
 
 LEASE_SECONDS = 0.5
 
@@ -37,18 +41,26 @@ def descendants(pid: int) -> set[int]:
 
 
 @pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisServer]:
+    """Run a Redis that stays."""
+    server = RedisServer(find_valkey(), tmp_path)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a dead worker's streams taken over soon."""
-    find_valkey()
     monkeypatch.setenv("ITAN_LEASE_SECONDS", str(LEASE_SECONDS))
     monkeypatch.setattr(run, "LEASE_ALLOWANCE_SECONDS", 1.0)
 
 
 @pytest.mark.servers
 @pytest.mark.usefixtures("hasty")
-def test_a_small_fleet_gives_every_constant_and_leaves_no_process() -> None:
+def test_a_small_fleet_gives_every_constant_and_leaves_neither_process_nor_stream(server: RedisServer) -> None:
     before = descendants(os.getpid())
-    done = CliRunner().invoke(app, ["bench", "fleet", "--quick", "--json"])
+    done = CliRunner().invoke(app, ["bench", "fleet", "--quick", "--json", "--store", server.url])
     assert done.exit_code == 0, done.output
     phases, constants, commands = json.loads(done.stdout)["tables"]
     rows: dict[str, dict[str, Any]] = {row.pop("phase"): row for row in phases["rows"]}
@@ -64,6 +76,11 @@ def test_a_small_fleet_gives_every_constant_and_leaves_no_process() -> None:
     assert LEASE_SECONDS / 3 < died < 30
     assert rows["death"]["max"] > 1e3 * LEASE_SECONDS / 3  # the first request has to wait for the end of the lease
     assert "evalsha" in {row["command"] for row in commands["rows"]}
+    with server.admin() as client:
+        assert [
+            key for key in client.scan_iter() if b"bench-fleet-" in key and not key.startswith(b"itan:1:wanted")
+        ] == []
+        assert client.zcard("itan:1:streams") == 0
     # multiprocessing keeps a helper of its own
     helpers = {
         pid for pid in descendants(os.getpid()) if b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -74,13 +91,13 @@ def test_a_small_fleet_gives_every_constant_and_leaves_no_process() -> None:
 @pytest.mark.servers
 def test_ctrl_c_ends_every_process(tmp_path: Path) -> None:
     said = tmp_path / "said"
-    words = [sys.executable, "-m", "app.cli", "bench", "fleet", "--quick", "--store", "sqlite"]
+    words = [sys.executable, "-m", "app.cli", "bench", "fleet", "--quick"]
     with said.open("wb") as file:
         bench = subprocess.Popen(words, stdout=file, stderr=file, env={**os.environ, "TMPDIR": str(tmp_path)})
     try:
         wait_until(lambda: b"steady" in said.read_bytes())
         started = descendants(bench.pid)
-        assert len(started) >= 2  # a worker and a generator
+        assert len(started) >= 3  # a worker, its Redis and a generator
         bench.send_signal(signal.SIGINT)
         assert bench.wait(60) == 130, said.read_text()
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started))
