@@ -126,6 +126,7 @@ class Topology:
         """Give Prometheus' configuration with rules where they lie and a known address for each name."""
         config: dict[str, Any] = YAML(typ="safe").load(path)
         config["rule_files"] = [str(path.parent / pattern) for pattern in config["rule_files"]]
+        config["global"] |= {"scrape_interval": "2s", "scrape_timeout": "2s"}
         for job in (*config["scrape_configs"], *config["alerting"]["alertmanagers"]):
             looked_up = job.pop("dns_sd_configs", [])
             named = [f"{name}:{lookup['port']}" for lookup in looked_up for name in lookup["names"]]
