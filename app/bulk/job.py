@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from app.durations import read_duration
 from core import DetectorConfig
 
 MOST_LABELS_AT_ONCE: Final = 1000
@@ -30,3 +31,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     def detector_config(self) -> DetectorConfig:
         """Give the config of each stream. Raises InvalidConfig."""
         return DetectorConfig.from_dict(self.config)
+
+
+def delay_of(text: str) -> dict[str, Any]:
+    """Read how late labels are: a number of samples, or a time. Raises ValueError.
+
+    >>> delay_of("100"), delay_of("2h")
+    ({'delay_samples': 100}, {'delay_seconds': 7200.0})
+    """
+    if text.isascii() and text.isdigit():
+        return {"delay_samples": int(text)}
+    return {"delay_seconds": float(read_duration(text))}

@@ -64,10 +64,10 @@ class StreamRun:
         """Give the rows whose ids are not known; a known id must come with its first values."""
         if not rows.ids:
             return range(len(rows))
-        found, first = [], dict[str, Floats]()
+        found, first = list[int](), dict[str, Floats]()
         for i, name in enumerate(rows.ids):
             before = first.get(name) if name else None
-            if name and before is None and (seq := self.kept.find_id(name)) is not None:
+            if name and before is None and (seq := self.find(name, len(found))) is not None:
                 before = self.kept.records([seq])[seq].x[0]
             if before is None:
                 first[name] = rows.X[i]
@@ -91,6 +91,8 @@ class StreamRun:
         """Check samples as a service does, and give their times as it takes them. Raises BadRow."""
         config, places = self.state.detector.config, np.arange(len(rows))
         uses_time = config.half_life_seconds is not None
+        if len(odd := np.flatnonzero(np.isinf(rows.X).any(axis=1))):
+            raise BadRow(rows.places[odd[0]], "a value is infinite, but must be a finite number")
         try:
             Columns(rows.X).matrix(config)
             times = given_times(rows.times, places, config)
@@ -100,6 +102,11 @@ class StreamRun:
             return checked_times(times, places, newest, at, self._job.allowance_seconds, in_order=uses_time)
         except Refused as error:
             raise BadRow(rows.places[error.rows[0]], str(error.faults[0])) from None
+
+    def find(self, client_id: str, later: int = 0) -> int | None:
+        """Give the seq of a known id, as it will be after so many samples; those beyond the kept log are not known."""
+        seq = self.kept.find_id(client_id)
+        return None if seq is None or seq < self._oldest() + later else seq
 
     def _oldest(self) -> int:
         return self.state.detector.next_seq - self._job.keep_samples

@@ -11,7 +11,6 @@ import typer
 from app.commands.connection import MISUSED, fail, one_line_errors
 from app.commands.meanings import encoding_of, label_values_of, zone_of
 from app.commands.progress import progress
-from app.durations import read_duration
 
 if TYPE_CHECKING:
     from app.bulk.pool import Totals
@@ -105,7 +104,7 @@ def backfill(
         import app.bulk.pool as pool
     except ModuleNotFoundError as error:
         raise fail(EXTRA if (error.name or "").startswith("pyarrow") else str(error)) from None
-    from app.bulk.job import Job
+    from app.bulk.job import Job, delay_of
     from app.bulk.reading.files import Files, find_files
     from app.replay.creation import config_to_create
     from app.replay.reading.columns import Columns, names_of
@@ -123,7 +122,10 @@ def backfill(
     ):
         if option and not needed:
             raise fail(said, MISUSED)
-    delays = delay_of(label_delay)
+    try:
+        delays = delay_of(label_delay)
+    except ValueError as error:
+        raise fail(f"--label-delay: {error}", MISUSED) from None
     if "delay_seconds" in delays and label_column and not timestamp_column:
         raise fail("--label-delay is a time: it needs --timestamp-column, the column of the times", MISUSED)
     with one_line_errors():
@@ -154,16 +156,6 @@ def backfill(
         with progress("samples") as done:
             totals = pool.run(files, job, features, out, workers=workers, done=done)
     report(totals, time.perf_counter() - began, as_json=as_json)
-
-
-def delay_of(text: str) -> dict[str, Any]:
-    """Read --label-delay: a number of samples, or a time."""
-    if text.isascii() and text.isdigit():
-        return {"delay_samples": int(text)}
-    try:
-        return {"delay_seconds": float(read_duration(text))}
-    except ValueError as error:
-        raise fail(f"--label-delay: {error}", MISUSED) from None
 
 
 def report(totals: "Totals", seconds: float, *, as_json: bool) -> None:

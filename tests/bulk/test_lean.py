@@ -19,7 +19,7 @@ SERVERS = {
 LOADED = "import sys, {0}; print(*{{name.partition('.')[0] for name in sys.modules}})"
 
 
-@pytest.mark.parametrize("module", ["app.streams.state.image", "app.bulk.backfill"])
+@pytest.mark.parametrize("module", ["app.streams.state.image", "app.bulk.pool"])
 def test_it_loads_no_server(module):
     code = LOADED.format(module)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
