@@ -27,9 +27,9 @@ async def compact(store: Store, stream: str, until: Position, oldest_seq: int, t
         return False
     block = StoredBlock(packed or entries[0].after, entries[-1].position, len(entries), await pack_in_turns(entries))
     growth = Growth(entries, oldest_seq, block.position.seq - oldest_seq + 1)
-    index = await store.find_ids(stream, (), growth.values)
-    sources = await store.find_ids(stream, (), growth.sources(index.n_buckets))
-    buckets = growth.buckets(index.n_buckets, {**index.buckets, **sources.buckets})
+    n_buckets = (await store.find_ids(stream, (), [0])).n_buckets
+    present = (await store.find_ids(stream, (), growth.needed(n_buckets))).buckets  # the hash of a bucket: its number
+    buckets = growth.buckets(n_buckets, present)
     await store.compact(stream, block, buckets, token)
     return True
 

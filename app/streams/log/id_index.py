@@ -59,24 +59,27 @@ class Growth:
         self._oldest_seq = oldest_seq
         self._named = [(digest_of(name), seq) for entry in entries for name, seq in entry.named_samples()]
         self._most_buckets = -(-n_samples // RECORDS_PER_BUCKET)
-        self.values = [value_of(digest) for digest, _ in self._named]
+        self._values = [value_of(digest) for digest, _ in self._named]
 
     def _wanted(self, n_buckets: int) -> int:
         """Give how many buckets there will be: they grow with the ids, also if these are the first of a long log."""
         grown = n_buckets + 2 * -(-len(self._named) // RECORDS_PER_BUCKET)
         return max(n_buckets, min(grown, self._most_buckets))
 
-    def sources(self, n_buckets: int) -> list[int]:
-        """Give the buckets that are split, of those that the index has."""
-        found = set[int]()
-        for number in range(max(1, n_buckets), self._wanted(n_buckets)):
-            while number >= n_buckets > 0:
+    def needed(self, n_buckets: int) -> list[int]:
+        """Give those of the present buckets that get ids, or are split."""
+        if not n_buckets:
+            return []
+        found = {bucket_of(value, n_buckets) for value in self._values}
+        for new in range(n_buckets, self._wanted(n_buckets)):
+            number = new
+            while number >= n_buckets:
                 number = split_from(number)
             found.add(number)
-        return sorted(found) if n_buckets else []
+        return sorted(found)
 
     def buckets(self, n_buckets: int, present: Mapping[int, bytes]) -> dict[int, bytes]:
-        """Give the new content of the buckets that change; present has those of the values and the sources."""
+        """Give the new content of the buckets that change; present has those that are needed."""
         if not self._named:
             return {}
         bodies, wanted = dict(present), self._wanted(n_buckets)
@@ -87,7 +90,7 @@ class Growth:
                 source = split_from(number)
                 bodies[source], bodies[number] = split(bodies[source], number)
         added = defaultdict[int, list[tuple[bytes, int]]](list)
-        for value, one in zip(self.values, self._named, strict=True):
+        for value, one in zip(self._values, self._named, strict=True):
             added[bucket_of(value, wanted)].append(one)
         bodies |= {number: extended(bodies[number], named, self._oldest_seq) for number, named in added.items()}
         return {number: body for number, body in bodies.items() if body != present.get(number)}

@@ -19,8 +19,7 @@ class Index:
         last = first_seq + len(names) - 1
         growth = Growth([Entry(Position(last, 0), b"", first_seq, tuple(names))], oldest_seq, last - oldest_seq + 1)
         n = len(self.buckets)
-        read = {bucket_of(value, n) for value in growth.values} if n else set()
-        written = growth.buckets(n, {number: self.buckets[number] for number in {*read, *growth.sources(n)}})
+        written = growth.buckets(n, {number: self.buckets[number] for number in growth.needed(n)})
         self.buckets |= written
         assert set(self.buckets) == set(range(len(self.buckets)))
         return len(written)
