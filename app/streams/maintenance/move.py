@@ -21,6 +21,7 @@ from app.streams.log.archive.files import ArchivedFile, announced
 from app.streams.log.archive.names import new_name
 from app.streams.log.events import read_all_records
 from app.streams.log.log import Log, first_seq
+from app.streams.maintenance.copies import before
 from app.streams.open.registry import Registry
 from app.streams.open.retention import AFTER_MOVE
 from app.streams.open.session import Session
@@ -150,8 +151,3 @@ async def oldest(
             found.append(entry)
             samples, size_bytes = samples + entry.n_samples, size_bytes + len(entry.body)
     return found if samples else [], False
-
-
-def before(position: Position) -> Position:
-    """Give the last place before an event."""
-    return Position(position.seq, position.sub - 1) if position.sub else Position.before(position.seq)

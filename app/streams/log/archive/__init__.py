@@ -6,4 +6,5 @@ ids        which client ids a file may hold
 tables     the same samples and labels as Parquet, for people
 archive    writes and reads files
 tier       the archived part of one stream's log
+log        the log that begins there and goes on in the store
 """
