@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from time import thread_time
 from typing import Final
 
@@ -17,6 +18,7 @@ from app.streams.log.events import (
     ConfigEvent,
     LabelEvent,
     UnreadableEvent,
+    read_all_records,
     read_event,
     read_records,
     read_timestamps,
@@ -84,22 +86,15 @@ async def replay(log: Log, state: StreamState, until: Position, differ: Callable
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """An entry of the log, and the event and the records in it."""
+    """An entry of the log, and the event in it."""
 
-    position: Position
+    entry: Entry
     event: BatchEvent | LabelEvent | ConfigEvent
-    records: Records
-
-    @classmethod
-    def of(cls, entry: Entry) -> "Logged":
-        """Read an entry."""
-        event = read_event(entry.body)
-        return cls(entry.position, event, NO_RECORDS if isinstance(event, ConfigEvent) else read_records(event.records))
 
     @property
-    def shape(self) -> tuple[int, bool]:
-        """What batches must have in common to be observed together: features, and whether all samples have times."""
-        return self.records.x.shape[1], not np.isnan(self.records.time).any()
+    def records(self) -> Records:
+        """The records of the event. Raises UnreadableEvent."""
+        return NO_RECORDS if isinstance(self.event, ConfigEvent) else read_records(self.event.records)
 
 
 class Run:
@@ -117,18 +112,16 @@ class Run:
 
     async def take(self, entry: Entry) -> None:
         """Take an entry; it is applied at the latest by apply. Raises UnreadableEvent."""
-        logged = Logged.of(entry)
+        logged = Logged(entry, read_event(entry.body))
         if self._waiting and not self._fits(logged):
             await self.apply()
         self._waiting.append(logged)
-        self._n_rows += len(logged.records)
+        self._n_rows += entry.n_samples
         self.end = entry.position
 
     def _fits(self, logged: Logged) -> bool:
-        first = self._waiting[0]
-        are_batches = isinstance(logged.event, BatchEvent) and isinstance(first.event, BatchEvent)
-        is_short = self._n_rows + len(logged.records) <= FIRST_ROWS
-        return are_batches and is_short and logged.shape == first.shape
+        are_batches = isinstance(logged.event, BatchEvent) and isinstance(self._waiting[0].event, BatchEvent)
+        return are_batches and self._n_rows + logged.entry.n_samples <= FIRST_ROWS
 
     async def apply(self) -> None:
         """Apply what was taken. Raises UnreadableEvent; the state is then as of the last event before it."""
@@ -139,29 +132,32 @@ class Run:
                 await self._apply(logged)
 
     def _observe_together(self, waiting: Sequence[Logged]) -> bool:
-        """Observe batches as one; False, with nothing changed, if one of them is wrong."""
-        began, detector, parts = thread_time(), self._state.detector, [logged.records for logged in waiting]
-        seqs = np.concatenate([part.seq for part in parts])
-        if not np.array_equal(seqs, np.arange(detector.next_seq, detector.next_seq + len(seqs))):
-            return False
-        X, held_out = np.concatenate([part.x for part in parts]), np.concatenate([part.held_out for part in parts])
-        times = times_of(np.concatenate([part.time for part in parts]), detector.config)
+        """Observe batches as one; False, with nothing changed, if one of them is wrong, or is not like the others."""
+        began, detector = thread_time(), self._state.detector
+        ends = list(accumulate(logged.entry.n_samples for logged in waiting))
         try:
-            replayed = detector.observe(X, times, held_out=held_out).records
-        except ItanError:
+            rows = read_all_records(
+                [logged.event.records for logged in waiting if isinstance(logged.event, BatchEvent)]
+            )
+            if not np.array_equal(rows.seq, np.arange(detector.next_seq, detector.next_seq + ends[-1])):
+                return False
+            have_times = ~np.isnan(rows.time)
+            if have_times.any() and not have_times.all():
+                return False
+            times = times_of(rows.time, detector.config)
+            replayed = detector.observe(rows.x, times, held_out=rows.held_out).records
+        except (ItanError, UnreadableEvent, ValueError):
             return False
         self._state.note_work(thread_time() - began)
-        begin = 0
-        for logged in waiting:
-            end = begin + len(logged.records)
-            self._note(logged, replayed[begin:end])
-            begin = end
+        are_as_logged = bool(agree(rows, replayed).all())
+        for logged, (begin, end) in zip(waiting, pairwise([0, *ends]), strict=True):
+            self._note(logged, rows[begin:end], None if are_as_logged else replayed[begin:end])
         return True
 
     async def _apply(self, logged: Logged) -> None:
         """Apply one entry."""
         state, event, records = self._state, logged.event, logged.records
-        replayed = NO_RECORDS
+        replayed = None
         try:
             if isinstance(event, ConfigEvent):
                 state.reconfigure(event.after)
@@ -170,8 +166,8 @@ class Run:
             else:
                 replayed = await self._observe(records)
         except ItanError as error:
-            raise UnreadableEvent(f"the event at {logged.position} cannot be replayed: {error}") from error
-        self._note(logged, replayed)
+            raise UnreadableEvent(f"the event at {logged.entry.position} cannot be replayed: {error}") from error
+        self._note(logged, records, replayed)
 
     async def _observe(self, records: Records) -> Records:
         detector = self._state.detector
@@ -183,20 +179,19 @@ class Run:
         )
         return await join_slices([out.records for out in observed])
 
-    def _note(self, logged: Logged, replayed: Records) -> None:
-        """Take note that an entry was applied, with the records that this gave for its samples."""
-        state, event, records = self._state, logged.event, logged.records
+    def _note(self, logged: Logged, records: Records, replayed: Records | None) -> None:
+        """Take note that an entry was applied, and of records for its samples that may differ from the logged ones."""
+        state, event, position = self._state, logged.event, logged.entry.position
         if isinstance(event, BatchEvent):
-            differing = np.flatnonzero(~agree(records, replayed))
-            if len(differing):
-                self._differ(Difference(logged.position, event.build, records[differing], replayed[differing]))
+            if replayed is not None and len(differing := np.flatnonzero(~agree(records, replayed))):
+                self._differ(Difference(position, event.build, records[differing], replayed[differing]))
             state.note_times(read_timestamps(event))
         if not isinstance(event, ConfigEvent):
             if state.incidents is not None:
-                follow(state.incidents, event, records, logged.position, state.detector.config, {})
+                follow(state.incidents, event, records, position, state.detector.config, {})
             if state.recent is not None:
                 state.recent.take(event, records)
-        state.position = logged.position
+        state.position = position
         state.unsaved_events += 1
 
 
