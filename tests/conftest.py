@@ -5,6 +5,7 @@ The markers say what a test needs, or that it takes long; most go by the file, i
 - servers: runs programs as processes of their own (`itan serve`, Valkey, Redis, HAProxy, Prometheus);
 - crash: kills them with SIGKILL and looks at what is left;
 - browser: drives Chromium or builds the live page with npm;
+- spark: runs Spark in a Java of its own, all in one session;
 - slow: takes more than some five seconds of CPU.
 
     uv run pytest                                                        # all, as many at a time as there are cores

@@ -16,6 +16,7 @@ from itan_client import Client
 from tests.bulk.samples import NAMES, job_of, rows_of
 from tests.integration.process import ServiceProcess
 
+pytestmark = [pytest.mark.servers, pytest.mark.slow]
 NOW = 1_750_000_000.0
 STREAMS = {f"web:{seed}": rows_of(seed, 150 + 100 * seed, now=NOW) for seed in range(3)}
 ROLES = ("--stream-column", "host", "--timestamp-column", "t", "--label-column", "odd", "--label-time-column", "told")
