@@ -27,14 +27,22 @@ class ArchivedLog(Log):
     async def entries(self, after: Position, limit: int) -> list[Entry]:
         """Read a page, from the archive if the store does not hold the entry that follows."""
         page = await super().entries(after, limit)
-        if page and (page[0].follows(after) or page[0].holds(after.seq + 1)):
+        if page and await self._goes_on_in_store(after, page[0]):
             return page
         return await self.archived.entries(after, page[0].position if page else None, limit) or page
 
     async def part(self, after: Position, limit: int) -> Sequence[Entry]:
         """Read a part, from the archive if the store does not hold the entry that follows."""
         part = await super().part(after, limit)
-        return part if part and part[0].follows(after) else await self.entries(after, limit)
+        goes_on = bool(part) and await self._goes_on_in_store(after, part[0])
+        return part if goes_on else await self.entries(after, limit)
+
+    async def _goes_on_in_store(self, after: Position, entry: Entry) -> bool:
+        """Tell whether an entry in the store is the next one: a batch follows labels too, and those may be archived."""
+        if not (entry.follows(after) or entry.holds(after.seq + 1)):
+            return False
+        ends = [] if entry.first_seq is None else [file.last for file in await self.archived.files()]
+        return not any(end.seq == after.seq and end > after for end in ends)
 
     async def entries_holding(self, seqs: Sequence[int]) -> list[Entry]:
         """Read batches, those from the archive that are older than the oldest in the store."""

@@ -1,10 +1,11 @@
 """What is moved to the archive can be labelled, found by its id, and read as if it were still in the store."""
 
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from app.storage import ArchiveUnavailable
+from app.storage import START, ArchiveUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.log import compaction
 from app.streams.maintenance.copies import copy, digest
@@ -171,3 +172,16 @@ async def test_blocks_move_to_the_archive_like_entries(tmp_path, monkeypatch):
         given = await service.accepted("GET", f"/streams/s/history?from=1&to={SAMPLES}&points=1000")
         assert given["seq"] == list(range(1, SAMPLES + 1))
         assert (await service.accepted("GET", "/streams/s/check"))["ok"]
+
+
+async def test_no_label_is_passed_over_where_a_file_ends(tmp_path):
+    async with Service(**settings(tmp_path)) as service:
+        for first in range(0, SAMPLES, 4):
+            await feed(service, first, first + 4)
+            await service.feedback({"seq": first + 1, "anomaly": False})
+        await move(service)
+        log = service.registry.worker.log("s")
+        entries = [entry async for page in log.pages(START) for entry in page]
+        assert len(entries) == SAMPLES // 2
+        for entry, following in pairwise(entries):
+            assert await log.entries(entry.position, 1) == [following]
