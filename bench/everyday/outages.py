@@ -21,6 +21,13 @@ def outage(rng: np.random.Generator) -> Situation:
 
 
 @situation
+def early_outage(rng: np.random.Generator) -> Situation:
+    """Three metrics of a host are 0 for 60 rows, after the first 300."""
+    X = host(rng)
+    return Situation(X, _down(X, 300, length=60))
+
+
+@situation
 def two_outages(rng: np.random.Generator) -> Situation:
     """Three metrics of a host are 0 for 300 rows, and again 600 rows after."""
     X = host(rng)

@@ -79,12 +79,14 @@ class Incidents:
             self.scores.drop()
         return ACCEPTED if self._progress >= self._accept_at and not self._n_anomalous else event
 
-    def counts_as_ordinary(self, *, still: bool) -> bool:
+    def counts_as_ordinary(self, most: float, *, still: bool) -> bool:
         """Whether the newest flagged sample counts as ordinary all the same: the 1st, 4th, 9th, ... that moves does.
 
-        So an incident is not its own yardstick, and what comes back in each is learned in the end.
+        So an incident is not its own yardstick, and what comes back in each is learned in the end. It is no more than
+        `most` of an incident: more of them would be normal by their number alone where few samples were seen.
         """
-        return not still and isqrt(self._n_moving) ** 2 == self._n_moving
+        counted = isqrt(self._n_moving)
+        return not still and counted**2 == self._n_moving and counted <= most
 
     @property
     def is_dismissed(self) -> bool:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from core.threshold.ordinary_scores import OrdinaryScores
 class Threshold(ABC):
     """Says from which score on samples are flagged; value is for the next score.
 
-    follows tells whether it moves by the ordinary scores, and so by what is accepted as the new normal.
+    follows tells whether it moves by the ordinary scores, and so by what is accepted as the new normal. most is the
+    share of the samples beyond which scores lift it by their number alone; none do if it does not follow.
     """
 
     value: float
     follows = False
+    most = inf
 
     def follow(self, ordinary: OrdinaryScores, n_seen: int, age: Callable[[int], int]) -> None:
         """Bring value up to date with the labels and the ordinary scores, after n_seen samples.

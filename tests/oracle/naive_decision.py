@@ -159,8 +159,9 @@ class NaiveDecision:
             self.accept()
 
     def counts(self, n_moving: int) -> bool:
-        """Whether that flagged sample of an incident counts as ordinary: the squares do."""
-        return isqrt(n_moving) ** 2 == n_moving
+        """Whether that flagged sample of an incident counts as ordinary: the squares do, unless the stream is young."""
+        k = isqrt(n_moving)
+        return k**2 == n_moving and k <= self.threshold.most * (max(self.n_seen, len(self.ordinary.all)) + 2) - 1
 
     def pass_by(self, decided: Decided, seq: int, above: float, time: float) -> None:
         decided.incident = self.incident

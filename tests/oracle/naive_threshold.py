@@ -1,7 +1,7 @@
 """The decision rules in plain loops: the specification of core/threshold/."""
 
 from itertools import pairwise
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from sys import float_info
 
 from core.config import DetectorConfig
@@ -23,6 +23,8 @@ from tests.oracle.naive_ordinary import NaiveOrdinary
 
 class NaiveFixed:
     """The user's number."""
+
+    most = inf
 
     def __init__(self, config: DetectorConfig, log_volume: float) -> None:
         self.value = config.threshold_value
@@ -90,8 +92,12 @@ class NaiveHindsight(NaiveFixed):
         """Before any label: by the best chance, but not below what came more often than anomalies are expected."""
         if not self.ordinary.all:
             return float_info.max
-        most = max(MOST * self.config.expected_anomaly_rate, self.best_chance())
-        return max(self.ordinary.threshold(self.best_chance()), self.ordinary.quantile(most) + TOLERANCE)
+        return max(self.ordinary.threshold(self.best_chance()), self.ordinary.quantile(self.most) + TOLERANCE)
+
+    @property
+    def most(self) -> float:
+        """The share of the samples beyond which scores are ordinary by their number alone."""
+        return max(MOST * self.config.expected_anomaly_rate, self.best_chance())
 
     def least_rate(self) -> float:
         """False alarms wanted for each sample where both errors cost the same."""

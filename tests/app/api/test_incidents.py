@@ -246,7 +246,7 @@ async def test_it_goes_on_in_the_middle_of_an_incident_after_a_crash():
     async with Service() as service:
         expected = await service.observe(rows)
         state = await service.export()
-    assert [seq for seq, event in columns(expected, "seq", "event") if event] == [101, 124]
+    assert [seq for seq, event in columns(expected, "seq", "event") if event] == [101, 128, 151]
     for cut in (101, 110, 123, 127, 152):
         store, said = MemoryStore(), {"score": [], "threshold": [], **{name: [] for name in COLUMNS}}
         for part in (rows[:cut], rows[cut:]):

@@ -401,6 +401,7 @@ async def test_they_are_not_to_review_and_not_counted_as_flagged(service: Servic
     of_requests = ("itan_observe_step", "itan_request", "process")
     assert {name for name in changed if not name.startswith(of_requests)} == {
         "itan_log_samples",
+        "itan_replay_seconds",
         "itan_samples_total",
         "itan_stream_log_samples",
         "itan_stream_samples",

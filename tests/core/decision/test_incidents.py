@@ -76,6 +76,23 @@ def test_a_change_that_lasts_is_accepted_once_and_then_normal(name):
     assert decide(rule, [40 + SCORES.max() + 40]).is_anomaly[0]
 
 
+@pytest.mark.parametrize("name", FOLLOWING)
+@pytest.mark.parametrize("n_before", [40, 100, 300, 700])
+def test_a_change_is_flagged_as_often_however_young_the_stream_is(name, n_before):
+    rule = rule_of(name)
+    rule.pass_by(np.minimum(SCORES[:n_before], 6.0))
+    decided = decide(rule, 40 + SCORES[:60])
+    assert events(decided)[:2] == [(0, OPENED), (31, ACCEPTED)]
+    assert decided.is_anomaly[:32].all()
+
+
+@pytest.mark.parametrize(("n_before", "counts"), [(130, False), (131, True)])
+def test_the_first_flag_counts_as_ordinary_once_the_stream_is_old_enough(n_before, counts):
+    rule = rule_of("weighted")
+    rule.pass_by(np.minimum(SCORES[:n_before], 6.0))
+    assert decide(rule, [40]).ordinary.tolist() == [counts]
+
+
 @pytest.mark.parametrize("accept", [2, 5, 100])
 def test_how_many_samples_are_accepted_is_a_setting(accept):
     decided = decide(after_a_calm_start(incident_accept_samples=accept), 60 + SCORES[:200])
