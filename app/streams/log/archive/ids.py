@@ -16,6 +16,9 @@ from app.storage import Entry
 DIGEST_BYTES: Final = 4
 
 Digests = npt.NDArray[np.uint32]
+FileIds = Sequence[Digests]
+"""The digests of each block of a file."""
+NO_IDS: Final[FileIds] = ()
 
 
 def digests_of(ids: Iterable[str]) -> Digests:
@@ -30,9 +33,9 @@ def ids_bytes(blocks: Sequence[Sequence[Entry]]) -> bytes:
     return msgspec.msgpack.encode([column.tobytes() for column in digests]) if any(map(len, digests)) else b""
 
 
-def digests_in(files: Iterable[bytes]) -> Digests:
-    """Give all digests that ids_bytes wrote of files, sorted: 4 bytes an id are what it takes to know new ids."""
-    return np.sort(np.concatenate([np.empty(0, np.uint32), *(column for file in files for column in _columns(file))]))
+def digests_in(files: Iterable[FileIds]) -> Digests:
+    """Give all digests of files, sorted: 4 bytes an id are what it takes to know new ids."""
+    return np.sort(np.concatenate([np.empty(0, np.uint32), *(column for file in files for column in file)]))
 
 
 def may_hold(digests: Digests, ids: Sequence[str]) -> list[str]:
@@ -43,12 +46,13 @@ def may_hold(digests: Digests, ids: Sequence[str]) -> list[str]:
     return [name for name, is_possible in zip(ids, is_there, strict=True) if is_possible]
 
 
-def blocks_with(written: bytes, ids: Sequence[str]) -> list[int]:
+def blocks_with(file: FileIds, ids: Sequence[str]) -> list[int]:
     """Give the numbers of the blocks of a file that may hold some of these ids."""
     wanted = digests_of(ids)
-    return [number for number, column in enumerate(_columns(written)) if np.isin(column, wanted).any()]
+    return [number for number, column in enumerate(file) if np.isin(column, wanted).any()]
 
 
-def _columns(written: bytes) -> list[Digests]:
+def read_ids(written: bytes) -> FileIds:
+    """Read what ids_bytes wrote. Raises msgspec.DecodeError or ValueError for other bytes."""
     columns = msgspec.msgpack.decode(written, type=list[bytes]) if written else []
     return [np.frombuffer(column, "<u4") for column in columns]

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from app.storage import Entry, FileRow, Position, collect_batches, is_full, take_page
+import msgspec
+
+from app.storage import Entry, FileRow, Position, StoreCorrupt, collect_batches, is_full, take_page
 from app.streams.log.archive.archive import Archive
 from app.streams.log.archive.files import ArchivedFile, read_files
-from app.streams.log.archive.ids import Digests, blocks_with, digests_in, may_hold
+from app.streams.log.archive.ids import NO_IDS, Digests, FileIds, blocks_with, digests_in, may_hold, read_ids
 
 
 def never() -> bool:
@@ -97,18 +99,25 @@ class Archived:
         possible = may_hold(await self._known_ids(files), [name for name in ids if name]) if files else []
         if not possible:
             return found
-        written = await self.index.file_ids(self.stream, [file.last.seq for file in files])
+        written = await self._written_ids(files)
         for file in files:
-            for number in blocks_with(written.get(file.last.seq, b""), possible):
+            for number in blocks_with(written.get(file.last.seq, NO_IDS), possible):
                 block = await self.archive.block(self.stream, file, number)
                 found.update((name, seq) for entry in block for name, seq in entry.named_samples() if name in possible)
         return found
 
     async def _known_ids(self, files: Sequence[ArchivedFile]) -> Digests:
         if self._ids is None or not self.is_writer():
-            written = await self.index.file_ids(self.stream, [file.last.seq for file in files])
-            self._ids = digests_in(written.values())
+            self._ids = digests_in((await self._written_ids(files)).values())
         return self._ids
+
+    async def _written_ids(self, files: Sequence[ArchivedFile]) -> dict[int, FileIds]:
+        """Read the ids of files. Raises StoreCorrupt."""
+        found = await self.index.file_ids(self.stream, [file.last.seq for file in files])
+        try:
+            return {seq: read_ids(written) for seq, written in found.items()}
+        except (msgspec.DecodeError, ValueError) as error:
+            raise StoreCorrupt(self.stream, f"the ids of its archived files: {error}") from error
 
 
 def _place_of(files: Sequence[ArchivedFile], seq: int) -> tuple[int, int] | None:

@@ -5,6 +5,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from app.storage import START, ArchiveUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.log import compaction
@@ -185,3 +187,16 @@ async def test_no_label_is_passed_over_where_a_file_ends(tmp_path):
         assert len(entries) == SAMPLES // 2
         for entry, following in pairwise(entries):
             assert await log.entries(entry.position, 1) == [following]
+
+
+@pytest.mark.parametrize("ids", [b"\xc1", b"\x91\xc4\x01a"])
+async def test_damaged_ids_of_files_are_told(tmp_path, ids):
+    async with Service(**settings(tmp_path)) as service:
+        await feed(service)
+        await move(service)
+        session = service.registry.sessions["s"]
+        file = (await session.log.archived.files())[0]
+        await service.store.put_file("s", file.row(ids), session.leases.token("s"))
+        session.log.archived.forget()
+        body = {"samples": [[1.0, 2.0]], "ids": ["new"]}
+        await service.refused("POST", "/observe?stream=s", 500, "store_corrupt", json=body)
