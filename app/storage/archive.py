@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import ChainMap
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -96,7 +97,7 @@ def open_archive(url: str, credentials: Mapping[str, str] = MappingProxyType({})
     if place.scheme in ("", "file"):
         return _open_folder(Path(unquote(place.path)), place.netloc)
     config: Any = dict(credentials)  # of which cloud, the URL says
-    is_plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+    is_plain = ChainMap(config, os.environ).get("AWS_ENDPOINT_URL", "").startswith("http://")
     options: ClientConfig = {"timeout": f"{SECONDS:g}s", "connect_timeout": "5s", "allow_http": is_plain}
     retries: RetryConfig = {"max_retries": 2, "retry_timeout": timedelta(seconds=SECONDS)}
     try:

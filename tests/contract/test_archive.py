@@ -51,6 +51,12 @@ def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     return open_archive(f"s3://archive/{tmp_path.name}")
 
 
+async def test_credentials_name_the_server_too(s3_url):
+    files = open_archive("s3://archive/named", AWS | {"AWS_ENDPOINT_URL": s3_url})
+    await files.write("a", b"0123")
+    assert await files.read("a", 1, 2) == b"12"
+
+
 async def test_files_are_written_whole_and_read_in_parts(files):
     await files.write("log/stream=a:b.c/1-x.block", b"0123456789")
     assert await files.read("log/stream=a:b.c/1-x.block", 2, 3) == b"234"

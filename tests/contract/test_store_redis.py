@@ -11,6 +11,8 @@ from redis.exceptions import ResponseError
 
 from app.storage import Durability, Entry, Position, Snapshot, StoreCorrupt, StoreUnavailable, SummaryRow, open_store
 from app.storage.redis import RedisStore
+from app.streams.log import compaction
+from app.streams.log.log import Hint, Log
 from tests.servers import PROGRAMS, ClusterServers, RedisServer, ask, on_first_node, wait_until
 
 START = Snapshot(Position(0, 0), b"start")
@@ -188,6 +190,28 @@ async def test_a_stream_without_its_head_is_listed_and_what_is_left_is_found(red
     remains = await redis_store.inspect("s")
     assert (remains.head, remains.snapshot.body, remains.base.body) == (Position(1, 0), b"new", b"new")
     assert remains.faults == ("its head is missing",)
+
+
+async def test_a_look_up_of_many_ids_knows_one_index(redis_store, monkeypatch):
+    for seq in range(1, 82):
+        await redis_store.append("s", Position(seq - 1, 0), one(seq))
+    monkeypatch.setattr("app.storage.redis.reader.IDS_PER_STEP", 80)
+    monkeypatch.setattr(compaction, "LEAST_SAMPLES", 20)
+    monkeypatch.setattr(compaction, "MOST_SAMPLES", 20)
+    await compaction.compact(redis_store, "s", Position(81, 0), 1)
+    read, ids, sizes = redis_store._calls.read, [f"id {seq}" for seq in range(1, 82)], []
+
+    async def read_then_compact(script: str, *given: object) -> list[object]:
+        reply = await read(script, *given)
+        if script == "find_ids" and given[1] == 80:
+            sizes.append(reply[2])
+            await compaction.compact(redis_store, "s", Position(81, 0), 1)
+        return reply
+
+    monkeypatch.setattr(redis_store._calls, "read", read_then_compact)
+    found = await Log(redis_store, "s", hint=Hint(has_blocks=True)).find_ids(ids)
+    assert found == {name: seq for seq, name in enumerate(ids, 1)}
+    assert sizes[0] < sizes[1], "the index has grown in between"
 
 
 async def fill_memory(store: RedisStore, admin: Redis) -> int:

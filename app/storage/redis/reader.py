@@ -68,13 +68,20 @@ class RedisReader:
 
     async def find_ids(self, stream: str, ids: Sequence[str], hashes: Sequence[int] = ()) -> KnownIds:
         """Give the seqs of known ids, and buckets."""
-        seqs, n_buckets, buckets = dict[str, int](), 0, dict[int, bytes]()
+        while (known := await self._find_ids(stream, ids, hashes)) is None:
+            pass
+        return known
+
+    async def _find_ids(self, stream: str, ids: Sequence[str], hashes: Sequence[int]) -> KnownIds | None:
+        """Look ids up step by step; None if the number of buckets has changed in between: hashes are in others then."""
+        seqs, sizes, buckets = dict[str, int](), set[int](), dict[int, bytes]()
         for begin in range(0, max(len(ids), len(hashes)), IDS_PER_STEP):
             part, values = ids[begin : begin + IDS_PER_STEP], hashes[begin : begin + IDS_PER_STEP]
             _, found, n_buckets, numbers, bodies = await self._calls.read("find_ids", stream, len(part), *part, *values)
             seqs.update((name, int(seq)) for name, seq in zip(part, found, strict=True) if seq is not None)
             buckets.update(zip(map(int, numbers), bodies, strict=True))
-        return KnownIds(seqs, n_buckets, buckets)
+            sizes.add(n_buckets)
+        return KnownIds(seqs, max(sizes, default=0), buckets) if len(sizes) < 2 else None
 
     async def find_labels(self, stream: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of labelled samples."""

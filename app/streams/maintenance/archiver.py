@@ -56,6 +56,7 @@ class Archiver(Background):
             self._note_failure(error)
         except StoreError as error:
             logger.warning("nothing can be moved to the archive: %s", error)
+            self._wait_longer()
         else:
             self._failing_since, self._pause_seconds = None, PAUSE_SECONDS
 
@@ -64,6 +65,9 @@ class Archiver(Background):
         if self._failing_since is None:
             self._failing_since = self._clock.monotonic()
             logger.warning("logs stay in the store for now: %s", error)
+        self._wait_longer()
+
+    def _wait_longer(self) -> None:
         self._pause_seconds = min(2 * self._pause_seconds, MOST_PAUSE_SECONDS)
 
     async def _move_together(self, streams: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ import logging
 from time import perf_counter
 from typing import Final
 
-from app.storage import Position, StoreError
+from app.storage import Fenced, Position, StaleWriter, StoreError, StreamNotFound
 from app.streams.log.compaction import compact
 from app.streams.maintenance.background import Background
 from app.streams.open.worker import Worker
@@ -53,6 +53,8 @@ class Compactor(Background):
                 token = self._worker.leases.token(stream)
                 if not await compact(self._worker.store, stream, until, oldest_seq, token):
                     return
+        except (Fenced, StaleWriter, StreamNotFound):
+            pass  # another worker's by now, begun anew, or deleted
         except Exception as error:
             unexpected = not isinstance(error, StoreError)
             logger.warning(

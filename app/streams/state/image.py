@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from app.storage import Entry, IncidentRow
-from app.streams.log.blocks import pack, unpack
+from app.streams.log.blocks import Block, pack
 from app.streams.log.events import UnreadableEvent
 from app.streams.log.horizon import Horizon
 from app.streams.state.state import StreamState
@@ -19,7 +19,8 @@ from core import InvalidSnapshot
 MAGIC: Final = b"ITANimage\x01"
 DIGEST_BYTES: Final = 8
 CHUNK_SAMPLES: Final = 10_000
-MOST_ID: Final = 256
+READ_ENTRIES: Final = 256
+"""So many are read before other tasks have their turn: a chunk of a few bytes may tell of millions."""
 
 
 class Image(msgspec.Struct, array_like=True):
@@ -53,10 +54,12 @@ class Image(msgspec.Struct, array_like=True):
         return image
 
     def entries(self) -> Iterator[list[Entry]]:
-        """Give the log, a chunk at a time. Raises InvalidSnapshot."""
+        """Give the log, up to READ_ENTRIES at a time. Raises InvalidSnapshot."""
         for chunk in self.chunks:
             try:
-                yield unpack(chunk)
+                block = Block(chunk)
+                for first in range(0, len(block), READ_ENTRIES):
+                    yield block.entries(range(len(block))[first : first + READ_ENTRIES])
             except UnreadableEvent as error:
                 raise InvalidSnapshot("a part of its log cannot be read") from error
 

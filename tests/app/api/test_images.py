@@ -10,9 +10,9 @@ import pytest
 
 from app.storage import Entry, IncidentRow, Position, StoreUnavailable
 from app.storage.memory import MemoryStore
-from app.streams.log.blocks import pack
+from app.streams.log.blocks import pack, unpack
 from app.streams.log.events import read_event, read_records
-from app.streams.state.image import Image
+from app.streams.state.image import READ_ENTRIES, Image
 from core import Records
 from tests.app.harness import DisturbedStore, Service, raising
 from tests.bulk.samples import BYTES, N, backfilled, job_of, log_of, rows_of
@@ -32,6 +32,14 @@ async def test_an_image_is_imported_once():
         after = await service.export()
         await service.accepted("PUT", PATH, content=image(), headers=BYTES)
         assert await service.export() == after
+
+
+def test_the_log_of_an_image_is_read_in_small_parts():
+    body = backfilled(job_of(batch_size=1, keep_samples=400), rows_of(n=400))[2]["image"]
+    parts = list(Image.from_bytes(body).entries())
+    assert max(map(len, parts)) == READ_ENTRIES
+    entries = [entry for part in parts for entry in part]
+    assert entries == [entry for chunk in Image.from_bytes(body).chunks for entry in unpack(chunk)]
 
 
 async def test_a_stream_of_another_origin_stays():

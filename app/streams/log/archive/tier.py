@@ -99,11 +99,11 @@ class Archived:
         possible = may_hold(await self._known_ids(files), [name for name in ids if name]) if files else []
         if not possible:
             return found
-        written = await self._written_ids(files)
+        written, wanted = await self._written_ids(files), set(possible)
         for file in files:
             for number in blocks_with(written.get(file.last.seq, NO_IDS), possible):
                 block = await self.archive.block(self.stream, file, number)
-                found.update((name, seq) for entry in block for name, seq in entry.named_samples() if name in possible)
+                found.update((name, seq) for entry in block for name, seq in entry.named_samples() if name in wanted)
         return found
 
     async def _known_ids(self, files: Sequence[ArchivedFile]) -> Digests:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.storage import StoreUnavailable
+from app.storage import START, Fenced, StaleWriter, StoreUnavailable, StreamNotFound
 from app.streams.log import compaction
 from tests.app import archived
 from tests.app.harness import DisturbedStore, FakeClock, MemoryStore, Service, blobs, raising
@@ -167,6 +167,18 @@ async def test_the_failure_of_one_stream_leaves_the_others_their_turn(caplog):
         await service.registry.save(service.registry.sessions["b"])
         await service.app.state.compactor.compact_due()
     assert [bool(store.store.stored[stream].blocks) for stream in ("a", "b", "left")] == [False, True, False]
+
+
+@pytest.mark.parametrize("error", [Fenced("s", 1, 2), StaleWriter("s", START, START), StreamNotFound("s")])
+async def test_a_stream_that_is_gone_meanwhile_is_no_failure(error, caplog):
+    store = DisturbedStore(MemoryStore())
+    async with Service(store) as service:
+        await service.observe(X[:60])
+        await service.registry.save(service.registry.sessions["s"])
+        store.before["compact"] = raising(error)
+        await service.app.state.compactor.compact_due()
+    assert not store.store.stored["s"].blocks
+    assert "stays as it is" not in caplog.text
 
 
 async def test_labels_and_ids_reach_samples_in_every_tier(tmp_path):

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from app.storage import START, ArchiveUnavailable
+from app.storage import START, ArchiveUnavailable, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.log import compaction
 from app.streams.maintenance.copies import copy, digest
 from tests.app.archived import IDS, IN_STORE, SAMPLES, X, feed, move, oldest_in_store, rows, settings
-from tests.app.harness import Service, blobs
+from tests.app.harness import DisturbedStore, Service, blobs, raising
 
 Work = Callable[[Service], Awaitable[list[Any]]]
 
@@ -122,6 +122,23 @@ async def test_while_the_archive_fails_requests_go_on_and_nothing_is_trimmed(tmp
         assert await service.metric("itan_archive_failing_seconds") == 0
         assert (await service.feedback(*labels["labels"]))["outcome"] == ["applied"] * 2
     assert rows(tmp_path) == [(seq,) for seq in range(1, len(rows(tmp_path)) + 1)]
+
+
+async def test_without_the_store_the_archiver_tries_again_less_and_less_often(tmp_path):
+    store = DisturbedStore(MemoryStore())
+    async with Service(store, **settings(tmp_path)) as service:
+        archiver = service.app.state.archiver
+        store.before["documents"] = raising(StoreUnavailable("it is away"))
+        pauses = []
+        for _ in range(9):
+            await archiver.work()
+            pauses.append(archiver._pause_seconds)
+        assert pauses[:2] == [1.0, 2.0]
+        assert pauses[-1] == 60.0
+        del store.before["documents"]
+        await archiver.work()
+        assert archiver._pause_seconds == 0.5
+        assert archiver.failing_seconds() == 0
 
 
 async def test_a_copy_of_the_store_knows_the_archive(tmp_path):
