@@ -36,14 +36,14 @@ class Dues:
         own = self._labels_of(rows, start)
         told: dict[int, list[Waiting]] = {}
         left = []
-        for one in [*self._waiting, *own]:
-            stop = self._stop(one, start, newest)
-            if stop < start + len(rows):
-                told.setdefault(stop - start, []).append(one)
-            else:
-                left.append(one)
-        self._n, self._waiting = start + len(rows), left
         self._newest = float(newest[-1])
+        for one in [*self._waiting, *own]:
+            # most labels wait for long: it takes much less time to see that they do than to say for how long
+            if one.known > self._newest or (stop := self._stop(one, start, newest)) >= start + len(rows):
+                left.append(one)
+            else:
+                told.setdefault(stop - start, []).append(one)
+        self._n, self._waiting = start + len(rows), left
         places = np.array([one.position - start - 1 for one in own], np.intp)
         cuts = sorted({0, *told})
         for first, end in zip(cuts, [*cuts[1:], len(rows)], strict=True):
