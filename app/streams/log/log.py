@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 FIRST_ENTRIES = 4
 MAX_ENTRIES = 256
+CHECKED_ENTRIES = 64
+"""So many entries of a block are checked before other tasks have their turn."""
 NEWEST_SAMPLES = 10_000
 """What an earlier version did not know is made from so many of the newest samples: somebody waits for it."""
 
@@ -145,6 +147,19 @@ class Log:
         """Give the records of the labelled ones among these samples."""
         return await self.store.find_labels(self.stream, seqs)
 
+    async def damaged_blocks(self) -> AsyncIterator[tuple[StoredBlock, StoreCorrupt]]:
+        """Read all blocks in the store, and give those that cannot be read; other tasks run in between."""
+        after = START
+        while isinstance(stored := await self.store.entries(self.stream, after, 1), StoredBlock):
+            try:
+                block = self._opened(stored)
+                for start in range(0, len(block), CHECKED_ENTRIES):
+                    self._unpacked(stored, block, range(len(block))[start : start + CHECKED_ENTRIES])
+                    await asyncio.sleep(0)
+            except StoreCorrupt as error:
+                yield stored, error
+            after = stored.position
+
     def _opened(self, stored: StoredBlock) -> Block:
         """Open a block. Raises StoreCorrupt if it cannot be read."""
         try:
@@ -163,7 +178,8 @@ class Log:
             raise self._damaged(stored, str(error)) from error
 
     def _damaged(self, stored: StoredBlock, reason: str) -> StoreCorrupt:
-        return StoreCorrupt(self.stream, f"the block up to {stored.position} cannot be read: {reason}")
+        block = f"the block up to {stored.position}, samples {stored.after.seq + 1} to {stored.position.seq},"
+        return StoreCorrupt(self.stream, f"{block} cannot be read: {reason}")
 
     def pages(self, after: Position) -> AsyncIterator[list[Entry]]:
         """Give the entries after a position, in pages of a few megabytes; other tasks run in between."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from app.counts import counted
-from app.storage import START, Position, Remains, Snapshot, StoreCorrupt
+from app.storage import Position, Remains, Snapshot, StoreCorrupt
 from app.streams.errors import UnknownStream
 from app.streams.log.events import UnreadableEvent
 from app.streams.log.log import Log
@@ -36,17 +36,26 @@ class ReplayRun:
 
 @dataclass(slots=True)
 class Diagnosis:
-    """The findings about a stream, and the replay that came farthest; a damaged stream needs a repair."""
+    """The findings about a stream, and the replay that came farthest; a damaged stream needs a repair.
+
+    damaged_to is the last sample in damaged blocks of the log, 0 without any.
+    """
 
     remains: Remains
     findings: list[Finding] = field(default_factory=list)
     best: ReplayRun | None = None
     is_damaged: bool = False
+    damaged_to: int = 0
+
+    @property
+    def keeps_log(self) -> bool:
+        """Tell whether a repair would keep the log, at least what comes after damaged blocks."""
+        return self.best is not None and self.best.fault is None and not self.remains.faults
 
     @property
     def is_exact(self) -> bool:
         """Tell whether a repair would lose nothing."""
-        return self.best is not None and self.best.fault is None and not self.remains.faults
+        return self.keeps_log and not self.damaged_to
 
     def add(self, kind: str, text: str, *, is_damage: bool = True) -> None:
         """Add a finding."""
@@ -88,7 +97,7 @@ async def diagnose_once(log: Log) -> Diagnosis:
         found.add("store_damaged", fault)
     if remains.snapshot is None:
         found.add("snapshot_missing", "the snapshot is missing")
-    await read_oldest(log, found)
+    await read_blocks(log, found)
     newest = found.read(remains.snapshot, "snapshot_unreadable", "snapshot")
     found.read(remains.base, "older_snapshot_unreadable", "older snapshot")
     await replay_all(log, found, newest)
@@ -99,12 +108,14 @@ async def diagnose_once(log: Log) -> Diagnosis:
     return found
 
 
-async def read_oldest(log: Log, found: Diagnosis) -> None:
-    """Add a finding if the log begins with a block that cannot be read: nothing needs it but late labels."""
+async def read_blocks(log: Log, found: Diagnosis) -> None:
+    """Add the blocks that cannot be read, also those that no replay needs, but late labels and repeated ids do."""
     try:
-        await log.kept.entries(START, 1)
+        async for block, error in log.kept.damaged_blocks():
+            found.add("log_damaged", error.gap)
+            found.damaged_to = block.position.seq
     except StoreCorrupt as error:
-        found.add("log_damaged", error.gap, is_damage=False)
+        found.add("log_damaged", error.gap, is_damage=False)  # the store itself names this fault
 
 
 async def replay_all(log: Log, found: Diagnosis, newest: StreamState | None) -> None:

@@ -1,14 +1,18 @@
 """Reports on damaged streams, repairs them, and accepts what a replay or a repair has changed."""
 
+from typing import Final
+
 import msgspec
 
 from app.storage import Position, StoreCorrupt
 from app.streams.errors import RepairLoses
-from app.streams.maintenance.diagnosis import Diagnosis, Finding, diagnose
-from app.streams.open.replacement import overwrite, restore_snapshot
+from app.streams.maintenance.diagnosis import Diagnosis, Finding, ReplayRun, diagnose
+from app.streams.open.replacement import drop_log, overwrite, restore_snapshot
 from app.streams.open.session import Session
 from app.streams.state.integrity import Mismatches, Rebuilt
 from app.streams.state.state import StreamState, after, rebased
+
+UNREACHABLE: Final = "no sample {} can be labelled or recognised by its id"
 
 
 class Checked(msgspec.Struct):
@@ -48,8 +52,10 @@ def repair_effect(found: Diagnosis) -> str:
 
 def losses(found: Diagnosis) -> str:
     """Say what a repair would lose."""
+    if found.keeps_log:
+        return f"the log up to sample {found.damaged_to}, so that {UNREACHABLE.format('up to there')}"
     first, last = lost(found)
-    kept = "the log, so that no sample so far can be labelled or recognised by its id"
+    kept = f"the log, so that {UNREACHABLE.format('so far')}"
     return kept if first is None else f"samples {first} to {last}, and {kept}"
 
 
@@ -68,20 +74,33 @@ async def repair(session: Session, *, lossy: bool) -> Repaired:
         return Repaired(session.stream, False, found.findings)
     if found.best is None:
         raise StoreCorrupt(session.stream, repair_effect(found))
-    state, (first, last) = found.best.state, lost(found)
-    now = session.clock.steady()
-    rebuilt = Rebuilt(now, "; ".join(finding.text for finding in found.findings if finding.kind != "not_accepted"))
-    if found.is_exact:
-        state.rebuilt = rebuilt
-        for difference in found.best.differences:
-            state.replay_mismatches.add(difference.reason, difference.logged.seq.tolist(), now)
-        await restore_snapshot(session, state)
-    elif lossy:
-        rebuilt.lost_first_seq, rebuilt.lost_last_seq = first, last
-        await overwrite(session, with_new_log(state, found.remains.head or state.position, rebuilt))
-    else:
+    if not (lossy or found.is_exact):
         raise RepairLoses(session.stream, losses(found))
+    first, last = lost(found)
+    if found.keeps_log:
+        await repair_log(session, found, found.best)
+    else:
+        state, rebuilt = found.best.state, Rebuilt(session.clock.steady(), reason(found), first, last)
+        await overwrite(session, with_new_log(state, found.remains.head or state.position, rebuilt))
     return Repaired(session.stream, True, found.findings, first, last)
+
+
+async def repair_log(session: Session, found: Diagnosis, best: ReplayRun) -> None:
+    """Store the state that the log leads to; the log then begins after the last damaged block."""
+    state, now = best.state, session.clock.steady()
+    if why := reason(found):
+        state.rebuilt = Rebuilt(now, why)
+    for difference in best.differences:
+        state.replay_mismatches.add(difference.reason, difference.logged.seq.tolist(), now)
+    if found.damaged_to:
+        await drop_log(session, state, found.damaged_to)
+    await restore_snapshot(session, state)
+
+
+def reason(found: Diagnosis) -> str:
+    """Say why a state is rebuilt; nothing if it is as it was, and only blocks of the log are damaged."""
+    hidden = {"not_accepted", "log_damaged"} if found.keeps_log and found.damaged_to else {"not_accepted"}
+    return "; ".join(finding.text for finding in found.findings if finding.kind not in hidden)
 
 
 def with_new_log(state: StreamState, head: Position, rebuilt: Rebuilt) -> StreamState:

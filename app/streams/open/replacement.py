@@ -1,6 +1,7 @@
 """Replaces or deletes a whole stream, in the store and in memory. The session's lock is held."""
 
 import logging
+from dataclasses import replace as with_fields
 
 from app.storage import Snapshot
 from app.streams.errors import NotSilent, UnknownStream
@@ -35,6 +36,14 @@ async def restore_snapshot(session: Session, state: StreamState) -> None:
     # the next load completes what an earlier version wrote
     session.place(None if state.incidents is None or state.recent is None else state)
     session.mark_readable()
+
+
+async def drop_log(session: Session, state: StreamState, last_seq: int) -> None:
+    """Drop the log up to a sample, archived or not; samples up to there cannot be labelled any more."""
+    state.horizon = with_fields(state.horizon, oldest_seq=max(state.horizon.oldest_seq, last_seq + 1))
+    snapshot, token = Snapshot(state.position, state.to_bytes()), session.leases.token(session.stream)
+    with session.ahead_of_log():
+        await session.store.save_snapshot(session.stream, snapshot, last_seq + 1, token, as_base=True)
 
 
 async def delete(session: Session, reason: str = "request") -> bool:

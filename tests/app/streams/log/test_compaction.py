@@ -1,5 +1,6 @@
 """A stream whose log is moved into blocks at random moments answers as one whose log stays as it is."""
 
+import json
 import random
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.storage import START, Fenced, StaleWriter, StoreUnavailable, StreamNotFound
+from app.storage import START, Fenced, Position, StaleWriter, StoredBlock, StoreUnavailable, StreamNotFound
 from app.streams.log import compaction
 from tests.app import archived
 from tests.app.harness import DisturbedStore, FakeClock, MemoryStore, Service, blobs, raising
@@ -137,10 +138,16 @@ async def test_a_stream_is_rebuilt_through_its_blocks():
         assert (await service.accepted("GET", "/streams/s"))["rebuilt"]["lost_first_seq"] is None
 
 
+def spoil(store: MemoryStore, at: int) -> list[StoredBlock]:
+    """Damage a block, and give all."""
+    blocks = store.stored["s"].blocks
+    blocks[at] = replace(blocks[at], body=blocks[at].body[:-9] + b"not so it")
+    return blocks
+
+
 async def test_a_damaged_block_is_named_and_hinders_only_what_needs_it():
     store, expected = await packed()
-    blocks = store.stored["s"].blocks
-    blocks[0] = replace(blocks[0], body=blocks[0].body[:-9] + b"not so it")
+    blocks = spoil(store, 0)
     async with Service(store) as service:
         assert await service.accepted("GET", "/density?stream=s") == expected
         problem = await service.refused("GET", "/streams/s/samples/1", 500, "store_corrupt")
@@ -149,6 +156,49 @@ async def test_a_damaged_block_is_named_and_hinders_only_what_needs_it():
         assert any(finding["kind"] == "log_damaged" for finding in findings)
         late = {"seq": blocks[-1].position.seq - 1, "anomaly": True}
         assert (await service.feedback(late))["outcome"] == ["applied"]
+
+
+@pytest.mark.parametrize(("at", "is_replayed"), [(0, False), (1, False), (2, True)])
+async def test_a_check_finds_each_damaged_block_and_a_lossy_repair_begins_the_log_after_it(at, is_replayed):
+    store, expected = await packed()
+    block = spoil(store, at)[at]
+    if not is_replayed:
+        store.stored["s"].base = store.stored["s"].snapshot
+    async with Service(store) as service:
+        check = await service.accepted("GET", "/streams/s/check")
+        first, last = block.after.seq + 1, block.position.seq
+        assert f"samples {first} to {last}, cannot be read" in json.dumps(check["findings"])
+        assert check["repair"].startswith(f"loses the log up to sample {last},")
+        await service.refused("POST", "/streams/s/repair", 409, "repair_loses")
+        assert (await service.accepted("POST", "/streams/s/repair?lossy=true"))["changed"]
+        check = await service.accepted("GET", "/streams/s/check")
+        assert (check["ok"], check["findings"]) == (True, [])
+        assert await service.accepted("GET", "/density?stream=s") == expected
+        late = [{"id": f"i{seq - 1}", "anomaly": True} for seq in (first, last, last + 1)]
+        assert (await service.feedback(*late))["outcome"] == ["unknown", "unknown", "applied"]
+        await service.accepted("GET", "/streams/s/history?from=1")
+        await service.crash()
+    async with Service(store) as service:
+        assert (await service.accepted("GET", "/streams/s"))["rebuilt"] is None
+
+
+async def test_a_log_that_begins_after_a_damaged_block_drops_the_archived_files_before_it(tmp_path):
+    async with Service(**archived.settings(tmp_path, compact_log=False)) as service:
+        await archived.feed(service)
+        await archived.move(service)
+        token = service.registry.worker.leases.token("s")
+        assert await compaction.compact(service.store, "s", Position(112, 0), 1, token)
+        last = spoil(service.store, 0)[0].position.seq
+        check = await service.accepted("GET", "/streams/s/check")
+        assert check["repair"].startswith(f"loses the log up to sample {last},")
+        await service.accepted("POST", "/streams/s/repair?lossy=true")
+        assert (await service.accepted("GET", "/streams/s/check"))["findings"] == []
+        assert await service.store.files("s") == []
+        late = [{"id": f"id-{seq}", "anomaly": True} for seq in (3, last, last + 1)]
+        assert (await service.feedback(*late))["outcome"] == ["unknown", "unknown", "applied"]
+        await archived.feed(service, 0, 40)
+        await archived.move(service)
+        assert await service.store.files("s")
 
 
 async def test_the_failure_of_one_stream_leaves_the_others_their_turn(caplog):
