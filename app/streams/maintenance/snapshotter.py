@@ -28,9 +28,12 @@ class Snapshotter(Background):
 
     async def save_due(self) -> None:
         """Store the snapshots that are due, one after another."""
-        before = self._clock.monotonic() - self._worker.settings.snapshot_age_seconds
-        for stream in self._worker.unsaved.due(before):
-            session = self._registry.sessions.get(stream)
-            if session is not None and session.snapshot_is_due:
+        now, unsaved, sessions = self._clock.monotonic(), self._worker.unsaved, self._registry.sessions
+        streams = unsaved.candidates(now - self._worker.settings.snapshot_age_seconds)
+        due = [sessions[stream] for stream in streams if stream in sessions and sessions[stream].snapshot_is_due]
+        for session in due:
+            unsaved.note_due(session.stream, now)
+        for session in due:
+            if session.snapshot_is_due:
                 await self._registry.save(session)
                 await asyncio.sleep(0)

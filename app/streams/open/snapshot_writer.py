@@ -49,7 +49,10 @@ class SnapshotWriter:
     def note_change(self, state: StreamState) -> None:
         """Note that the state has changed."""
         is_long = state.replay_seconds >= self._settings.snapshot_replay_seconds or self._is_urgent(state)
-        self._worker.unsaved.note(self._stream, self._clock.monotonic(), is_long=is_long)
+        now = self._clock.monotonic()
+        self._worker.unsaved.note(self._stream, now, is_long=is_long)
+        if is_long and self.is_due(state):
+            self._worker.unsaved.note_due(self._stream, now)
 
     def is_due(self, state: StreamState) -> bool:
         """Tell whether what no snapshot holds would take long to replay, or is old."""

@@ -1,17 +1,18 @@
 """The streams with changes that no snapshot holds yet."""
 
-from itertools import takewhile
+from itertools import islice, takewhile
 
 
 class Unsaved:
-    """Keeps since when a stream has such changes, and since when they would take long to replay.
+    """Keeps since when a stream has such changes, they would take long to replay, and a snapshot of them is due.
 
-    Both lists are in order of time, so nobody has to look through thousands of streams.
+    All lists are in order of time, so nobody has to look through thousands of streams.
     """
 
     def __init__(self) -> None:
         self._since: dict[str, float] = {}
         self._long_since: dict[str, float] = {}
+        self._due_since: dict[str, float] = {}
 
     def __len__(self) -> int:
         return len(self._since)
@@ -22,10 +23,15 @@ class Unsaved:
         if is_long:
             self._long_since.setdefault(stream, now)
 
+    def note_due(self, stream: str, now: float) -> None:
+        """Note that a snapshot of a stream is due."""
+        self._due_since.setdefault(stream, now)
+
     def forget(self, stream: str) -> None:
         """Note that a snapshot holds all changes of a stream, or that they are another worker's to store."""
         self._since.pop(stream, None)
         self._long_since.pop(stream, None)
+        self._due_since.pop(stream, None)
 
     def since(self, stream: str) -> float | None:
         """Give the time of a stream's oldest unsaved change."""
@@ -35,12 +41,12 @@ class Unsaved:
         """Give the time of the oldest unsaved change of all streams."""
         return next(iter(self._since.values()), None)
 
-    def due(self, before: float) -> list[str]:
+    def candidates(self, before: float) -> list[str]:
         """Give the streams whose unsaved changes take long to replay, or are as old as this time."""
         old = takewhile(lambda stream: self._since[stream] <= before, self._since)
         return list(dict.fromkeys([*self._long_since, *old]))
 
     def due_since(self, max_age: float) -> float | None:
-        """Give the time at which the first of them became due if no change may wait longer than max_age."""
-        times = [*list(self._long_since.values())[:1], *(time + max_age for time in list(self._since.values())[:1])]
+        """Give the time at which the first snapshot became due if no change may wait longer than max_age."""
+        times = [*islice(self._due_since.values(), 1), *(time + max_age for time in islice(self._since.values(), 1))]
         return min(times, default=None)

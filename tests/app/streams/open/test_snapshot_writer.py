@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from app.storage import StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.open.snapshot_writer import BUSY_SECONDS, WORTH
 from app.streams.state.state import EVENT_SECONDS, StreamState
@@ -70,8 +71,31 @@ async def test_one_that_is_not_busy_is_stored_sooner(service, monkeypatch):
     await costing(service, 0.01)
     service.clock.advance(BUSY_SECONDS - 1)
     assert not await is_stored(service)
+    assert await service.metric("itan_snapshot_overdue_seconds") == 0, "it waits on purpose"
     service.clock.advance(2)
     assert await is_stored(service)
+
+
+async def test_a_snapshot_that_cannot_be_stored_is_overdue_from_when_it_was_due(service, monkeypatch):
+    times = iter([0.0, 9.0])
+    await costing(service, 0.01)
+    monkeypatch.setattr("app.streams.open.snapshot_writer.thread_time", lambda: next(times))
+    assert await is_stored(service)
+    monkeypatch.undo()
+    await costing(service, 0.01)
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise StoreUnavailable("test")
+
+    monkeypatch.setattr(service.store, "save_snapshot", refuse)
+    service.clock.advance(BUSY_SECONDS + 1)
+    assert not await is_stored(service)
+    service.clock.advance(70)
+    assert not await is_stored(service)
+    assert await service.metric("itan_snapshot_overdue_seconds") == 70
+    monkeypatch.undo()
+    assert await is_stored(service)
+    assert await service.metric("itan_snapshot_overdue_seconds") == 0
 
 
 async def test_no_change_waits_for_ever(service):
@@ -140,9 +164,9 @@ async def test_what_is_read_back_costs_again():
 
 async def test_nothing_is_due_on_a_worker_that_lost_the_stream(service):
     await costing(service, 1.0)
-    assert service.registry.worker.unsaved.due(0.0) == ["s"]
+    assert service.registry.worker.unsaved.candidates(0.0) == ["s"]
     session_of(service).forget()
-    assert service.registry.worker.unsaved.due(1e9) == []
+    assert service.registry.worker.unsaved.candidates(1e9) == []
 
 
 async def test_an_idle_stream_is_stored_when_it_is_closed(service):
