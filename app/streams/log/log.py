@@ -138,10 +138,24 @@ class Log:
     async def _named(self, wanted: Mapping[str, Sequence[int]]) -> dict[str, int]:
         """Give the newest of the seqs of each id whose sample has that id."""
         names: dict[int, str] = {}
-        async for entries, _ in self.batches_holding(seq for seqs in wanted.values() for seq in seqs):
-            names.update((seq, name) for entry in entries for name, seq in entry.named_samples())
+        remaining = sorted({seq for seqs in wanted.values() for seq in seqs})
+        while remaining and (parts := await self.store.entries_holding(self.stream, remaining)):
+            for part in parts:
+                until = bisect_right(remaining, part.position.seq)
+                names |= self._names_in(part, remaining[:until])
+                remaining = remaining[until:]
+                await asyncio.sleep(0)
         found = {name: [seq for seq in seqs if names.get(seq) == name] for name, seqs in wanted.items()}
         return {name: max(seqs) for name, seqs in found.items() if seqs}
+
+    def _names_in(self, part: StoredBlock | Entry, seqs: Sequence[int]) -> dict[int, str]:
+        """Give the client ids of samples in a block or a batch, by seq."""
+        if isinstance(part, Entry):
+            return {seq: name for name, seq in part.named_samples()}
+        try:
+            return self._opened(part).names(seqs)
+        except UnreadableEvent as error:
+            raise self._damaged(part, str(error)) from error
 
     async def find_labels(self, seqs: Sequence[int]) -> dict[int, bytes]:
         """Give the records of the labelled ones among these samples."""

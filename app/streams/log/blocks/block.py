@@ -45,13 +45,31 @@ class Block:
 
     def holding(self, seqs: Iterable[int]) -> list[int]:
         """Give the places of the batches that hold these samples, in order."""
+        found: list[int] = np.unique(self._held(seqs)[1]).tolist()
+        return found
+
+    def _held(self, seqs: Iterable[int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Give those of these samples that are here, rising, and the places of their batches."""
         batches = np.flatnonzero(self._first != NOT_A_BATCH)
         wanted = np.unique(np.fromiter(seqs, np.int64))
         ends = np.searchsorted(self._seq[batches], wanted)
-        held = ends < len(batches)
-        places = batches[ends[held]]
-        found: list[int] = np.unique(places[self._first[places] <= wanted[held]]).tolist()
-        return found
+        wanted, places = wanted[ends < len(batches)], batches[ends[ends < len(batches)]]
+        held = self._first[places] <= wanted
+        return wanted[held], places[held]
+
+    def names(self, seqs: Iterable[int]) -> dict[int, str]:
+        """Give the client ids of those of these samples that are here and have one, and read nothing else."""
+        texts = Texts(self._columns, "ids")
+        runs = self._runs("ids", len(texts))
+        held, places = self._held(seqs)
+        rows = runs[places, 0] + held - self._first[places]
+        named = rows < runs[places, 1]
+        texts.check_total(rows[named])
+        try:
+            found = zip(held[named].tolist(), texts.at(rows[named]), strict=True)
+            return {seq: name for seq, name in found if name}
+        except (IndexError, ValueError) as error:
+            raise UnreadableEvent(f"a block's ids cannot be read: {error}") from error
 
     def entries(self, places: Sequence[int]) -> list[Entry]:
         """Give the entries at these places."""

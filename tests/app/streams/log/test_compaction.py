@@ -10,6 +10,8 @@ import pytest
 
 from app.storage import START, Fenced, Position, StaleWriter, StoredBlock, StoreUnavailable, StreamNotFound
 from app.streams.log import compaction
+from app.streams.log.blocks import Block
+from app.streams.log.log import Log
 from tests.app import archived
 from tests.app.harness import DisturbedStore, FakeClock, MemoryStore, Service, blobs, raising
 from tests.app.streams.maintenance.test_repair import damage, filled
@@ -136,6 +138,14 @@ async def test_a_stream_is_rebuilt_through_its_blocks():
     async with Service(store) as service:
         assert await service.accepted("GET", "/density?stream=s") == expected
         assert (await service.accepted("GET", "/streams/s"))["rebuilt"]["lost_first_seq"] is None
+
+
+async def test_known_ids_are_found_page_by_page_without_reading_entries(monkeypatch):
+    store, _ = await packed()
+    monkeypatch.setattr(Block, "entries", None)
+    monkeypatch.setattr("app.storage.pages.PAGE_BYTES", 1)
+    known = {f"i{i}": i + 1 for i in range(0, 150, 7)}
+    assert await Log(store, "s").find_ids([*known, "new"]) == known
 
 
 def spoil(store: MemoryStore, at: int) -> list[StoredBlock]:

@@ -53,6 +53,7 @@ def test_entries_are_found_by_position_and_by_sample():
     for seqs in ([1], [2, 3, last], range(last + 5), [0, last + 1], []):
         held = [entry for entry in LIFE if any(entry.holds(seq) for seq in seqs)]
         assert block.entries(block.holding(seqs)) == held
+        assert block.names(seqs) == {seq: name for entry in held for name, seq in entry.named_samples() if seq in seqs}
 
 
 def same(a: Seen | None, b: Seen | None) -> bool:
@@ -253,5 +254,8 @@ def test_a_block_with_one_column_mutated_is_refused_or_read(data):
         case "byte" if arrays[name].size:
             arrays[name] = arrays[name].copy()
             arrays[name].flat[data.draw(st.integers(0, arrays[name].size - 1))] = data.draw(st.integers(0, 255))
+    body = at_once(writing(arrays))
     with suppress(UnreadableEvent):
-        unpack(at_once(writing(arrays)))
+        unpack(body)
+    with suppress(UnreadableEvent):
+        Block(body).names(range(50))
