@@ -6,13 +6,14 @@ from typing import Annotated
 from msgspec import Meta
 
 from app.api.incidents import Event
+from app.streams.ids import LONGEST_SAMPLE_ID
 from app.streams.log.positions import MAX_SEQ
 
 ClientId = Annotated[
     str,
     Meta(
         min_length=1,
-        max_length=256,
+        max_length=LONGEST_SAMPLE_ID,
         pattern=r"^[^\u0000-\u001f\u007f-\u009f]*(?![\s\S])",
         description="without control characters",
     ),

@@ -1,6 +1,5 @@
 """Samples of many streams as columns, and what makes their streams and ids acceptable to a service."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,11 +10,9 @@ import numpy.typing as npt
 from app.bulk.rows import Floats
 from app.replay.reading.cells import BadTable, quoted
 from app.streams.errors import InvalidStreamId
-from app.streams.ids import checked_stream_id
+from app.streams.ids import LONGEST_SAMPLE_ID, checked_stream_id, is_sample_id
 
 BLOCK_ROWS: Final = 20_000
-LONGEST_ID: Final = 256
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +44,8 @@ class Names:
             if stream not in self._known:
                 self._check_stream(stream, streams, rows)
         for place, name in enumerate(ids):
-            if name is not None and not is_id(str(name)):
-                said = f"at most {LONGEST_ID} characters, none of them a control character"
+            if name is not None and not is_sample_id(str(name)):
+                said = f"at most {LONGEST_SAMPLE_ID} characters, none of them a control character"
                 raise BadTable(f"{self._row} {rows[place]}: the id {quoted(str(name))} must be {said}")
 
     def _check_stream(self, stream: object, streams: Sequence[object], rows: Sequence[int]) -> None:
@@ -58,11 +55,6 @@ class Names:
             place = next(i for i, name in enumerate(streams) if name == stream)
             said = "no stream is named" if not stream else f"the stream {quoted(str(stream))} must be {error.limit}"
             raise BadTable(f"{self._row} {rows[place]}: {said}") from None
-
-
-def is_id(text: str) -> bool:
-    """Tell whether a service takes an id."""
-    return len(text) <= LONGEST_ID and not _CONTROL.search(text)
 
 
 def slices(n: int, size: int = BLOCK_ROWS) -> Iterator[slice]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from app.storage import NO_LABELS, Bound, Entry, Position, Snapshot, StoreCorrupt
 from app.streams.allowance import Allowance
+from app.streams.batches.timestamps import EARLIEST
 from app.streams.errors import StreamAppeared, StreamExists, UnknownStream
 from app.streams.log.events import LabelEvent, read_event, read_records
 from app.streams.log.horizon import Horizon
@@ -27,7 +28,7 @@ async def install(session: Session, image: Image, state: StreamState, latest: fl
 
     Raises InvalidSnapshot, and StreamExists for any other stream of that name.
     """
-    check, last = ImageCheck(image, state, latest), None
+    check, last = ImageCheck(image, state, EARLIEST, latest), None
     for entries in image.entries():
         check.take(entries)
         last = entries[-1] if entries else last

@@ -2,29 +2,27 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 import msgspec
 import numpy as np
 
 from app.storage import INCIDENTS_KEPT, Entry, IncidentRow, Position
+from app.streams.ids import is_sample_id
 from app.streams.log.events import BatchEvent, Cause, ConfigEvent, UnreadableEvent, read_event, read_records
 from app.streams.log.incidents import read_incident
 from app.streams.state.image import Image
 from app.streams.state.state import StreamState
 from core import InvalidSnapshot, Records
 
-LONGEST_ID: Final = 256
-
 
 class ImageCheck:
     """Follows the log of an image, chunk by chunk; every method raises InvalidSnapshot.
 
-    latest is the newest time that an event may have come at.
+    The times of samples, if they have any, are from `earliest` to `latest`, and no event came later than that.
     """
 
-    def __init__(self, image: Image, state: StreamState, latest: float) -> None:
-        self._image, self._config, self._latest = image, state.detector.config, latest
+    def __init__(self, image: Image, state: StreamState, earliest: float, latest: float) -> None:
+        self._image, self._config, self._earliest, self._latest = image, state.detector.config, earliest, latest
         self._state, self._labelled = state, set[int]()
         self._position: Position | None = None
         self.begin = state.position
@@ -49,7 +47,7 @@ class ImageCheck:
         assert not isinstance(event, ConfigEvent)
         records = read_records(event.records)
         _refuse_unless(0 <= event.at <= self._latest, f"the event at {at} came at {event.at!r}")
-        _refuse_unless(records.x.shape[1] == self._config.n_features, f"the event at {at} has another width")
+        self._check_records(f"the event at {at}", records)
         if isinstance(event, BatchEvent):
             self._take_batch(entry, event, records)
         else:
@@ -61,15 +59,21 @@ class ImageCheck:
     def _take_batch(self, entry: Entry, event: BatchEvent, records: Records) -> None:
         at, first = entry.position, entry.first_seq or 0
         _refuse_unless(np.array_equal(records.seq, np.arange(first, at.seq + 1)), f"the batch at {at} has other seqs")
-        _refuse_unless(len(event.timestamps) in (0, 8 * len(records)), f"the batch at {at} has times of other samples")
+        _refuse_unless(event.timestamps in (b"", records.time.tobytes()), f"the batch at {at} has other times")
         _refuse_unless(len(entry.ids) in (0, len(records)), f"the batch at {at} has ids of other samples")
-        _refuse_unless(all(map(_is_id, entry.ids)), f"the batch at {at} has an id that no sample can have")
-        scores = np.stack([records.score, records.threshold])
-        _refuse_unless(bool(np.isfinite(scores[:, records.ready]).all()), f"the batch at {at} lacks a score")
+        _refuse_unless(all(map(is_sample_id, entry.ids)), f"the batch at {at} has an id that no sample can have")
         causes = [cause for some in event.causes.values() for cause in some]
         _refuse_unless(
             not event.explained and all(map(self._is_cause, causes)), f"the batch at {at} is explained oddly"
         )
+
+    def _check_records(self, what: str, records: Records) -> None:
+        times, scores = records.time[~np.isnan(records.time)], np.stack([records.score, records.threshold])
+        _refuse_unless(records.x.shape[1] == self._config.n_features, f"{what} has another width")
+        _refuse_unless(
+            bool(((times >= self._earliest) & (times <= self._latest)).all()), f"{what} has a time out of range"
+        )
+        _refuse_unless(bool(np.isfinite(scores[:, records.ready]).all()), f"{what} lacks a score")
 
     def _is_cause(self, cause: Cause) -> bool:
         return 0 <= cause.feature < self._config.n_features and _is_finite((cause.contribution, cause.expected))
@@ -92,10 +96,9 @@ class ImageCheck:
             record = read_records(body)
         except UnreadableEvent as error:
             raise InvalidSnapshot(f"the record of sample {seq} cannot be read") from error
-        fits = record.seq.tolist() == [seq] and record.x.shape[1] == self._config.n_features
-        _refuse_unless(
-            fits and seq in self._labelled and seq > self.begin.seq, f"the record of sample {seq} is another's"
-        )
+        fits = record.seq.tolist() == [seq] and seq in self._labelled and seq > self.begin.seq
+        _refuse_unless(fits, f"the record of sample {seq} is another's")
+        self._check_records(f"the record of sample {seq}", record)
 
     def _check_incident(self, row: IncidentRow) -> None:
         try:
@@ -109,14 +112,6 @@ class ImageCheck:
         fits = (incident.seq, incident.opened) == (row.seq, row.opened) and incident.position <= self._state.position
         is_known = 0 < row.seq <= min(seqs) and max(seqs) <= self._state.position.seq
         _refuse_unless(fits and is_known and _is_finite(numbers), f"incident {row.seq} is not one of its samples")
-
-
-def _is_id(text: str) -> bool:
-    return len(text) <= LONGEST_ID and (not text or text.isprintable() or not any(map(_is_control, text)))
-
-
-def _is_control(character: str) -> bool:
-    return ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0
 
 
 def _is_finite(numbers: Iterable[float]) -> bool:

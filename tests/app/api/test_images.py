@@ -109,6 +109,28 @@ def from_the_future(entry: Entry) -> bytes:
     return msgspec.msgpack.encode(msgspec.structs.replace(read_event(entry.body), at=1e12))
 
 
+def at_time(time: float, *, is_told: bool = True) -> Callable[[Entry], bytes]:
+    """Give a batch another time, in its records and beside them, or only there."""
+
+    def do(entry: Entry) -> bytes:
+        event = read_event(entry.body)
+        records = read_records(event.records)
+        rows = records.rows.copy()
+        rows["time"] = time
+        fields = {"timestamps": rows["time"].tobytes()} | ({"records": Records(rows).to_bytes()} if is_told else {})
+        return msgspec.msgpack.encode(msgspec.structs.replace(event, **fields))
+
+    return do
+
+
+def timed_label(image: Image) -> None:
+    """Give the record of a labelled sample another time."""
+    seq, body = next(iter(image.labels.items()))
+    rows = read_records(body).rows.copy()
+    rows["time"] = 1e300
+    image.labels[seq] = Records(rows).to_bytes()
+
+
 FAULTS: dict[str, Callable[[Image], object]] = {
     "a gap": relogged(lambda log: log.pop(3)),
     "no end": relogged(lambda log: log.pop()),
@@ -116,6 +138,11 @@ FAULTS: dict[str, Callable[[Image], object]] = {
     "labels first": relogged(lambda log: log.insert(0, next(one for one in log if one.first_seq is None))),
     "ids of others": first(ids=lambda entry: ("x",)),
     "an id that no sample has": first(ids=lambda entry: ("a\nb", *entry.ids[1:])),
+    "half of a surrogate pair": first(ids=lambda entry: ("\ud800", *entry.ids[1:])),
+    "samples of long ago": first(body=at_time(0.0)),
+    "samples of a far future": first(body=at_time(1e300)),
+    "times of other samples": first(body=at_time(1.7e9, is_told=False)),
+    "a labelled sample of a far future": timed_label,
     "another width": first(body=of_another_width),
     "another time": first(body=from_the_future),
     "no log": lambda image: image.chunks.clear(),
