@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from app.storage import Entry, IncidentRow
-from app.streams.log.blocks import Block, pack
+from app.streams.log.blocks import MOST_BLOCK_ENTRIES, Block, pack
 from app.streams.log.events import UnreadableEvent
 from app.streams.log.horizon import Horizon
 from app.streams.state.state import StreamState
@@ -20,7 +20,7 @@ MAGIC: Final = b"ITANimage\x01"
 DIGEST_BYTES: Final = 8
 CHUNK_SAMPLES: Final = 10_000
 READ_ENTRIES: Final = 256
-"""So many are read before other tasks have their turn: a chunk of a few bytes may tell of millions."""
+"""So many are read before other tasks have their turn."""
 
 
 class Image(msgspec.Struct, array_like=True):
@@ -70,7 +70,8 @@ def image_of(
     """Make the image of a stream; the log begins with samples."""
     chunks, first = list[bytes](), 0
     for end in range(1, len(log) + 1):
-        if end == len(log) or log[end].position.seq - log[first].position.seq > CHUNK_SAMPLES:
+        is_full = end - first == MOST_BLOCK_ENTRIES
+        if is_full or end == len(log) or log[end].position.seq - log[first].position.seq > CHUNK_SAMPLES:
             chunks.append(pack(log[first:end]))
             first = end
     oldest = (log[0].first_seq if log else None) or state.detector.next_seq

@@ -14,7 +14,7 @@ from app.streams.log.archive.files import ArchivedFile, Block
 from app.streams.log.archive.ids import ids_bytes
 from app.streams.log.archive.names import LABELS, LOG, NO_STREAM, SAMPLES, folder_of, path_of, paths_of
 from app.streams.log.archive.tables import labels_file, no_labels_file, samples_file
-from app.streams.log.blocks import pack_in_turns, unpack
+from app.streams.log.blocks import MOST_BLOCK_ENTRIES, pack_in_turns, unpack
 
 BLOCK_SAMPLES: Final = 2_000
 """A late label on an archived sample reads one block."""
@@ -144,7 +144,7 @@ def blocks_of(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
     """Cut entries into blocks of about BLOCK_SAMPLES samples."""
     block, samples = list[Entry](), 0
     for entry in entries:
-        if block and samples + entry.n_samples > BLOCK_SAMPLES:
+        if block and (samples + entry.n_samples > BLOCK_SAMPLES or len(block) == MOST_BLOCK_ENTRIES):
             yield block
             block, samples = [], 0
         block.append(entry)

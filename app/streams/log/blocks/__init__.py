@@ -12,8 +12,8 @@ decimals   numbers of few digits as whole ones
 steps      a turn for others while a block is packed
 """
 
-from app.streams.log.blocks.block import Block, unpack
+from app.streams.log.blocks.block import MOST_BLOCK_ENTRIES, Block, unpack
 from app.streams.log.blocks.packing import pack, pack_in_turns
 from app.streams.log.blocks.part import Part
 
-__all__ = ["Block", "Part", "pack", "pack_in_turns", "unpack"]
+__all__ = ["MOST_BLOCK_ENTRIES", "Block", "Part", "pack", "pack_in_turns", "unpack"]

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ from app.streams.log.seen import Seen, seen_in, seen_of
 from core import InvalidSnapshot, Records
 
 NOT_A_BATCH = -1
+MOST_BLOCK_ENTRIES: Final = 1 << 14
+"""Nobody packs more; a forged block of a few bytes may tell of millions."""
 WIDTHS = ("features", "sides", "altered")
 
 
@@ -25,6 +28,8 @@ class Block:
 
     def __init__(self, body: bytes) -> None:
         self._columns = Columns(body)
+        if (n := self._columns.shape("entry.seq")[0]) > MOST_BLOCK_ENTRIES:
+            raise UnreadableEvent(f"a block has {n} entries, more than {MOST_BLOCK_ENTRIES}")
         self._seq = self._columns.read("entry.seq", "<i8")
         self._sub = self._entry("sub")
         self._first = self._entry("first")

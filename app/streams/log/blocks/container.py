@@ -64,13 +64,13 @@ class Columns:
     def read(self, name: str, kind: npt.DTypeLike, n: int | None = None) -> npt.NDArray[Any]:
         """Give a column (n,), or (n, k) if its rows hold several values. Raises UnreadableEvent."""
         try:
+            if n is not None and self._columns[name].n != n:
+                raise UnreadableEvent(f"a block's column {name} has {self._columns[name].n} rows instead of {n}")
             if name not in self._found:
                 self._found[name] = decode(self._columns[name])
             values = self._found[name].view(kind)
         except (KeyError, ValueError, TypeError) as error:
             raise UnreadableEvent(f"a block's column {name} cannot be read: {error}") from error
-        if n is not None and len(values) != n:
-            raise UnreadableEvent(f"a block's column {name} has {len(values)} rows instead of {n}")
         return values[:, 0] if values.shape[1:] == (1,) else values
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.storage import Entry
-from app.streams.log.blocks.block import NOT_A_BATCH, WIDTHS, Block
+from app.streams.log.blocks.block import MOST_BLOCK_ENTRIES, NOT_A_BATCH, WIDTHS, Block
 from app.streams.log.blocks.container import writing
 from app.streams.log.blocks.envelopes import Parsed, parse
 from app.streams.log.blocks.rows import rows_to_arrays
@@ -34,6 +34,8 @@ async def pack_in_turns(entries: Sequence[Entry]) -> bytes:
 
 def _packing(entries: Sequence[Entry]) -> Steps:
     """Pack step by step; each takes a few milliseconds."""
+    if len(entries) > MOST_BLOCK_ENTRIES:
+        raise ValueError(f"{len(entries)} entries are more than a block holds")
     parsed: list[Parsed] = []
     for step in _steps(entries):
         parsed += map(parse, entries[step])

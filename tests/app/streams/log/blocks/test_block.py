@@ -11,13 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.storage import Entry, Position
-from app.streams.log.blocks import Block, container, pack, pack_in_turns, unpack
+from app.streams.log.archive import archive
+from app.streams.log.blocks import Block, container, pack, pack_in_turns, packing, unpack
+from app.streams.log.blocks import block as block_module
 from app.streams.log.blocks.columns import compressed
 from app.streams.log.blocks.container import Columns, writing
 from app.streams.log.blocks.steps import at_once
 from app.streams.log.blocks.texts import Texts
 from app.streams.log.events import UnreadableEvent, batch_body, read_batch, read_records
 from app.streams.log.seen import Seen, seen_in
+from app.streams.state import image
+from app.streams.state.state import first_state
 from core import Detector, DetectorConfig, Records
 from tests.app.harness import turns_of_others
 from tests.app.streams.log.blocks.lives import EVENTS, entries_of
@@ -207,6 +211,26 @@ def test_a_directory_that_does_not_fit_is_refused(body):
 def test_what_would_take_gigabytes_is_refused(body):
     with pytest.raises(UnreadableEvent, match="would take more than"):
         unpack(body)
+
+
+def test_a_block_of_more_entries_than_anybody_packs_is_refused_before_it_is_decoded(monkeypatch):
+    forged = sealed({f"entry.{name}": (0, 2_800_000, 8, bytes(8)) for name in ("seq", "sub", "first")})
+    monkeypatch.setattr(container, "decode", None)
+    with pytest.raises(UnreadableEvent, match="2800000 entries, more than 16384"):
+        Block(forged)
+
+
+def test_no_writer_makes_blocks_of_too_many_entries(monkeypatch):
+    log = LIFE[next(i for i, entry in enumerate(LIFE) if entry.n_samples) :]
+    for module in (block_module, packing, image, archive):
+        monkeypatch.setattr(module, "MOST_BLOCK_ENTRIES", 5)
+    with pytest.raises(ValueError, match="6 entries are more than a block holds"):
+        pack(log[:6])
+    state = first_state(Detector(DetectorConfig(n_features=2)))
+    assert [entry for part in image.image_of(state, log, {}, []).entries() for entry in part] == log
+    blocks = list(archive.blocks_of(log))
+    assert [entry for block in blocks for entry in block] == log
+    assert max(map(len, blocks)) == 5
 
 
 @pytest.mark.parametrize("name", ["pieces", "ids.heads"])
