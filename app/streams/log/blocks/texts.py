@@ -12,6 +12,8 @@ from app.streams.log.events import UnreadableEvent
 
 MOST_DIGITS: Final = 18
 """Numbers of so many digits are exact in 64 bits."""
+MOST_TEXTS: Final = 1 << 20
+"""More than any block holds; a forged block of a few bytes may tell of ten times as many."""
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -66,6 +68,8 @@ class Texts:
     """A list of texts."""
 
     def __init__(self, columns: Columns, name: str) -> None:
+        if (n := columns.shape(f"{name}.head")[0]) > MOST_TEXTS:
+            raise UnreadableEvent(f"a block has {n} {name}, more than {MOST_TEXTS}")
         self._heads = Pieces(columns, f"{name}.heads")
         self._head = columns.read(f"{name}.head", "<i8")
         self._digits = columns.read(f"{name}.digits", "<i8", len(self._head))

@@ -220,6 +220,13 @@ def test_a_block_of_more_entries_than_anybody_packs_is_refused_before_it_is_deco
         Block(forged)
 
 
+def test_a_block_of_millions_of_ids_is_refused(monkeypatch):
+    body = pack(LIFE[:12])
+    monkeypatch.setattr("app.streams.log.blocks.texts.MOST_TEXTS", sum(len(entry.ids) for entry in LIFE[:12]) - 1)
+    with pytest.raises(UnreadableEvent, match="ids, more than"):
+        unpack(body)
+
+
 def test_no_writer_makes_blocks_of_too_many_entries(monkeypatch):
     log = LIFE[next(i for i, entry in enumerate(LIFE) if entry.n_samples) :]
     for module in (block_module, packing, image, archive):
