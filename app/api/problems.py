@@ -69,6 +69,11 @@ from app.windows import InvalidWindow, UnknownWindow
 from app.workers.errors import HolderUnreachable, NotAWorker, RefusedByHolder
 from core import InvalidConfig, InvalidObservation, InvalidSnapshot, InvalidState, NotReady
 
+STORE_UNAVAILABLE = (
+    503,
+    "store_unavailable",
+    "The store is not available: try again, with ids so that nothing counts twice",
+)
 TABLE: dict[type[Exception], tuple[int, str, str]] = {
     InvalidHttp: (400, "invalid_http", "The request is not valid HTTP"),
     InvalidQuery: (400, "invalid_query", "A query parameter is not valid"),
@@ -119,11 +124,8 @@ TABLE: dict[type[Exception], tuple[int, str, str]] = {
     RateLimited: (429, "rate_limited", "The key has used up its rate limit"),
     HeadTooLarge: (431, "head_too_large", "The request line and the headers are too large"),
     ClientDisconnect: (400, "client_disconnected", "The client went away"),
-    StoreUnavailable: (
-        503,
-        "store_unavailable",
-        "The store is not available: try again, with ids so that nothing counts twice",
-    ),
+    StoreUnavailable: STORE_UNAVAILABLE,
+    ArchiveUnavailable: STORE_UNAVAILABLE,
     StaleWriter: (503, "stream_moved", "Another writer has changed the stream; this request changed nothing"),
     Fenced: (503, "stream_moved", "Another writer has changed the stream; this request changed nothing"),
     LeaseHeld: (503, "stream_elsewhere", "Another worker serves the stream; this request changed nothing"),
