@@ -11,8 +11,10 @@ import httpx2
 import pytest
 import uvicorn
 
+from app.storage import START
 from app.storage.memory import MemoryStore
 from app.storage.sqlite import SqliteStore
+from app.streams.log.log import Log
 from app.streams.open.clock import Clock
 from tests.app.harness import DisturbedStore, Service, blobs
 
@@ -25,10 +27,12 @@ async def listening(service: Service) -> AsyncIterator[int]:
     task = asyncio.create_task(server.serve(sockets=[listener]))
     while not server.started:  # noqa: ASYNC110 nothing announces it
         await asyncio.sleep(0.001)
-    yield listener.getsockname()[1]
-    server.should_exit = True
-    await task
-    listener.close()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()
 
 
 async def begun(service: Service) -> None:
@@ -78,7 +82,7 @@ async def test_clients_that_hang_up_lose_nothing_and_hold_nothing(kind, tmp_path
         assert described["n_seen"] == 1200
         assert sorted(seq for answer in answers for seq in answer["seq"]) == list(range(1, 1201))
         assert not service.registry.sessions["s"].lock.locked()
-        logged = sum(len(entry.ids) for entry in await store.store.entries("s", (0, 0), 1000))
+        logged = sum(len(entry.ids) for entry in await Log(store.store, "s").entries(START, 1000))
         assert logged == 1200
     await service.http.aclose()
 
