@@ -7,6 +7,7 @@ from typing import Any
 import duckdb
 
 from app.storage import START
+from app.streams.log.log import Log
 from tests.app.harness import Service, blobs
 
 SAMPLES = 120
@@ -36,7 +37,7 @@ async def move(service: Service) -> None:
 
 async def oldest_in_store(service: Service, stream: str = "s") -> int:
     """Give the oldest sample that the store holds."""
-    entries = await service.store.entries(stream, START, 1)
+    entries = await Log(service.store, stream).entries(START, 1)
     return entries[0].first_seq if entries else 0
 
 

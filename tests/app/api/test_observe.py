@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from app.storage import Position
+from app.streams.log.log import Log
 from core import INCIDENT_EVENTS, Detector, DetectorConfig
 from tests.app.harness import NOW, Service, blobs
 
@@ -191,7 +192,7 @@ async def test_the_repeated_hour_is_taken_in_both_passes(service):
 async def test_one_request_is_one_entry_of_the_log(service):
     await service.observe(blobs(600))
     await service.observe(blobs(1))
-    entries = await service.store.entries("s", Position(0, 0), 10)
+    entries = await Log(service.store, "s").entries(Position(0, 0), 10)
     assert [entry.position for entry in entries] == [(600, 0), (601, 0)]
 
 

@@ -10,6 +10,7 @@ from app.storage.memory import MemoryStore
 from app.streams.log import log
 from app.streams.log.events import read_event, read_records
 from app.streams.log.incidents import Incident, Index, read_incident
+from app.streams.log.log import Log
 from app.streams.maintenance.copies import copy, digest
 from app.streams.state.state import StreamState
 from core import INCIDENT_EVENTS, DetectorConfig
@@ -27,7 +28,7 @@ async def rows(service: Service) -> dict[int, Incident]:
 async def told_by_log(service: Service) -> Index:
     """Make the index again, from the log alone."""
     index = Index(DetectorConfig(n_features=2))
-    for entry in await service.store.entries("s", START, 100_000):
+    for entry in await Log(service.store, "s").entries(START, 100_000):
         index.take(entry)
     return index
 
@@ -166,7 +167,7 @@ async def test_the_index_holds_each_incident_of_the_log(service):
     for seed in range(5):
         await service.observe(outage(2, seed) + ordinary(10, seed))
     opened = set()
-    for entry in await service.store.entries("s", START, 1000):
+    for entry in await Log(service.store, "s").entries(START, 1000):
         records = read_records(read_event(entry.body).records)
         opened |= set(records.seq[records.event == INCIDENT_EVENTS.index("opened")].tolist())
     assert len(opened) >= 5

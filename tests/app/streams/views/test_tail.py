@@ -12,6 +12,7 @@ import pytest
 from app.storage import Position, StoreUnavailable
 from app.storage.memory import MemoryStore
 from app.streams.errors import UnknownStream
+from app.streams.log.log import Log
 from app.streams.views.tail import (
     MAX_ROWS,
     Deleted,
@@ -94,7 +95,7 @@ async def test_cut_off_anywhere_and_resumed_nothing_is_lost_or_told_twice(
             await asyncio.sleep(0)
     await growing
     assert seqs == list(range(1, seqs[-1] + 1))
-    entries = await service.store.entries("s", Position(0, 0), 10**6)
+    entries = await Log(service.store, "s").entries(Position(0, 0), 10**6)
     assert events == [entry.position for entry in entries if entry.first_seq is None]
     assert seqs[-1] == entries[-1].position.seq
 
@@ -223,7 +224,7 @@ async def test_a_position_older_than_the_log_is_said() -> None:
         for _ in range(30):
             await service.observe(blobs(10))
         await service.snapshotter.save_due()
-        assert (await service.store.entries("s", Position(0, 0), 1))[0].first_seq > 200
+        assert (await Log(service.store, "s").entries(Position(0, 0), 1))[0].first_seq > 200
         async with aclosing(watch(service, Position(100, 0))) as news:
             assert (await told(news, NewLog)).position == Position(300, 0)
         async with aclosing(watch(service, Position(250, 0))) as news:
