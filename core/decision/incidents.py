@@ -77,16 +77,24 @@ class Incidents:
         self.scores.add(seq, score)
         if len(self.scores) > ENOUGH:
             self.scores.drop()
-        return ACCEPTED if self._progress >= self._accept_at and not self._n_anomalous else event
+        return event if self.is_short or self._n_anomalous else ACCEPTED
 
-    def counts_as_ordinary(self, most: float, *, still: bool) -> bool:
+    def counts_as_ordinary(self, *, still: bool) -> bool:
         """Whether the newest flagged sample counts as ordinary all the same: the 1st, 4th, 9th, ... that moves does.
 
-        So an incident is not its own yardstick, and what comes back in each is learned in the end. It is no more than
-        `most` of an incident: more of them would be normal by their number alone where few samples were seen.
+        So an incident is not its own yardstick, and what comes back in each is learned in the end.
         """
-        counted = isqrt(self._n_moving)
-        return not still and counted**2 == self._n_moving and counted <= most
+        return not still and isqrt(self._n_moving) ** 2 == self._n_moving
+
+    @property
+    def n_ordinary(self) -> int:
+        """How many flagged samples of the open incident counted as ordinary."""
+        return isqrt(self._n_moving)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the open incident has too few flagged samples to be accepted, whatever labels say."""
+        return self._progress < self._accept_at
 
     @property
     def is_dismissed(self) -> bool:

@@ -197,16 +197,16 @@ class DecisionRule:
         age = self._age(self.incidents.id) if self.incidents.id else 0
         still = self._stillness.unusual(lasting, age)
         event = self.incidents.flag(self._newest, above, time, still=still)
-        incident, ordinary = self.incidents.id, self.incidents.counts_as_ordinary(self._most(), still=still)
-        if ordinary:
+        incident, ordinary = self.incidents.id, self.incidents.counts_as_ordinary(still=still)
+        if ordinary and not (self.incidents.is_short and self._would_lift(self.incidents.n_ordinary)):
             self._count(self._newest, above)
         if event == ACCEPTED:
             self._accept()
         return incident, event, ordinary
 
-    def _most(self) -> float:
-        """How many scores do not lift the threshold by their number alone, of as many as there were so far."""
-        return self.threshold.most * (max(self._n_seen, self.ordinary.n) + 2) - 1
+    def _would_lift(self, n: int) -> bool:
+        """Whether so many scores would lift the threshold by their number alone, since the stream is young."""
+        return n + 1 > self.threshold.most * (max(self._n_seen, self.ordinary.n) + 2)
 
     def _pass(self, above: float, time: float) -> tuple[int, int]:
         """A sample is not flagged: the incident that it belongs to, and the event."""

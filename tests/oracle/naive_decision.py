@@ -151,17 +151,21 @@ class NaiveDecision:
         self.samples[seq] = Seen(above, time, is_anomaly=True, still=still)
         moving = [s for s in self.flagged() if not s.still]
         decided.ordinary = not self.samples[seq].still and self.counts(len(moving))
-        if decided.ordinary:
-            self.count(seq, above)
         progress = MOVING * len(moving) + len(self.flagged()) - len(moving)
-        if progress >= MOVING * self.config.incident_accept_samples and not self.is_confirmed():
+        is_long = progress >= MOVING * self.config.incident_accept_samples
+        if decided.ordinary and (is_long or not self.would_lift(isqrt(len(moving)))):
+            self.count(seq, above)
+        if is_long and not self.is_confirmed():
             decided.event = ACCEPTED
             self.accept()
 
     def counts(self, n_moving: int) -> bool:
-        """Whether that flagged sample of an incident counts as ordinary: the squares do, unless the stream is young."""
-        k = isqrt(n_moving)
-        return k**2 == n_moving and k <= self.threshold.most * (max(self.n_seen, len(self.ordinary.all)) + 2) - 1
+        """Whether that flagged sample of an incident counts as ordinary: the squares do."""
+        return isqrt(n_moving) ** 2 == n_moving
+
+    def would_lift(self, n: int) -> bool:
+        """Whether so many scores would lift the threshold by their number alone, since the stream is young."""
+        return n + 1 > self.threshold.most * (max(self.n_seen, len(self.ordinary.all)) + 2)
 
     def pass_by(self, decided: Decided, seq: int, above: float, time: float) -> None:
         decided.incident = self.incident

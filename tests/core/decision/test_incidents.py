@@ -87,10 +87,12 @@ def test_a_change_is_flagged_as_often_however_young_the_stream_is(name, n_before
 
 
 @pytest.mark.parametrize(("n_before", "counts"), [(130, False), (131, True)])
-def test_the_first_flag_counts_as_ordinary_once_the_stream_is_old_enough(n_before, counts):
+def test_the_score_of_the_first_flag_counts_once_the_stream_is_old_enough(n_before, counts):
     rule = rule_of("weighted")
     rule.pass_by(np.minimum(SCORES[:n_before], 6.0))
-    assert decide(rule, [40]).ordinary.tolist() == [counts]
+    before = rule.ordinary.n
+    assert decide(rule, [40]).ordinary.tolist() == [True]
+    assert rule.ordinary.n == before + counts
 
 
 @pytest.mark.parametrize("accept", [2, 5, 100])

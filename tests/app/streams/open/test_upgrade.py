@@ -19,7 +19,7 @@ from tests.golden.golden import Golden, path_of, read, versions
 REFUSED: dict[str, str] = {"1": "its version is 1; this program reads versions 2, 3, 4, 5, 6 and 7"}
 """What is no longer read, by version, and what its refusal says: the one place that decides. All others must go on."""
 
-DECIDED_OTHERWISE = ("2", "3", "4")
+DECIDED_OTHERWISE = ("2", "3", "4", "5")
 """Versions whose scores and labels are taken over, but by whose rules nothing is decided any more."""
 
 GOLDEN = [(version, name) for version in versions() for name in CONFIGS if path_of(version, name).exists()]
