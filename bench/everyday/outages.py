@@ -21,10 +21,11 @@ def outage(rng: np.random.Generator) -> Situation:
 
 
 @situation
-def early_outage(rng: np.random.Generator) -> Situation:
-    """Three metrics of a host are 0 for 60 rows, after the first 300."""
+def early_fault(rng: np.random.Generator) -> Situation:
+    """All metrics are off by eight deviations for 60 rows, after the first 300."""
     X = host(rng)
-    return Situation(X, _down(X, 300, length=60))
+    X[300:360] += 8 * DEVIATIONS
+    return Situation(X, marked(slice(300, 360)))
 
 
 @situation
