@@ -4,12 +4,27 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.commands.connection import MISUSED, fail, one_line_errors
-from app.commands.meanings import encoding_of, label_values_of, zone_of
+from app.commands.meanings import (
+    DroppedColumns,
+    Encoding,
+    FeatureColumns,
+    Header,
+    IdColumn,
+    LabelColumn,
+    LabelValues,
+    Separator,
+    TimestampColumn,
+    TimestampUnit,
+    Timezone,
+    encoding_of,
+    label_values_of,
+    zone_of,
+)
 from app.commands.progress import progress
 
 if TYPE_CHECKING:
@@ -34,17 +49,8 @@ def backfill(
     stream_column: Annotated[
         str | None, typer.Option(help="Column that names the stream of each row.", show_default=False)
     ] = None,
-    label_column: Annotated[
-        str | None, typer.Option(help="Column of the truth: 1 anomalous, 0 normal, empty unknown.", show_default=False)
-    ] = None,
-    label_values: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ANOMALY,NORMAL",
-            help="What the labels are called; * is all others.",
-            show_default="1,0 or true,false",
-        ),
-    ] = None,
+    label_column: LabelColumn = None,
+    label_values: LabelValues = None,
     label_time_column: Annotated[
         str | None, typer.Option(help="Column of the time at which each label became known.", show_default=False)
     ] = None,
@@ -55,29 +61,15 @@ def backfill(
         int, typer.Option(min=1, help="Tell the labels that are due after every so many samples.")
     ] = 100,
     final_labels: Annotated[bool, typer.Option(help="At the end, tell the labels that are not due yet.")] = True,
-    columns: Annotated[
-        str, typer.Option(help="Feature columns, comma-separated.", show_default="all without another role")
-    ] = "",
-    drop: Annotated[str, typer.Option("--drop", "--ignore", help="Columns to leave out, comma-separated.")] = "",
-    timestamp_column: Annotated[
-        str | None, typer.Option(help="Column of times: ISO 8601 or epoch time.", show_default=False)
-    ] = None,
-    timestamp_unit: Annotated[
-        Literal["s", "ms", "us", "ns"] | None,
-        typer.Option(help="Unit of times that are numbers.", show_default="the one that makes them 1990 to 2100"),
-    ] = None,
-    timezone: Annotated[
-        str | None,
-        typer.Option(help="Zone of times without one, and of the calendar: Europe/Berlin.", show_default="UTC"),
-    ] = None,
-    id_column: Annotated[str | None, typer.Option(help="Column of sample ids.", show_default=False)] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="comma, semicolon, tab or another character.", show_default="guessed")
-    ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of CSV files.")] = "utf-8",
-    header: Annotated[
-        str, typer.Option(help="Names of the columns, comma-separated, if CSV files have no line of them.")
-    ] = "",
+    columns: FeatureColumns = "",
+    drop: DroppedColumns = "",
+    timestamp_column: TimestampColumn = None,
+    timestamp_unit: TimestampUnit = None,
+    timezone: Timezone = None,
+    id_column: IdColumn = None,
+    separator: Separator = None,
+    encoding: Encoding = "utf-8",
+    header: Header = "",
     config: Annotated[str | None, typer.Option(help="Config of the streams (JSON).", show_default=False)] = None,
     context: Annotated[str, typer.Option(help="Features that are context, comma-separated.")] = "",
     calendar: Annotated[

@@ -5,12 +5,27 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import typer
 
 from app.commands.connection import DEFAULT_URL, MISUSED, Key, Url, fail, one_line_errors
-from app.commands.meanings import encoding_of, label_values_of, zone_of
+from app.commands.meanings import (
+    DroppedColumns,
+    Encoding,
+    FeatureColumns,
+    Header,
+    IdColumn,
+    LabelColumn,
+    LabelValues,
+    Separator,
+    TimestampColumn,
+    TimestampUnit,
+    Timezone,
+    encoding_of,
+    label_values_of,
+    zone_of,
+)
 from app.commands.progress import progress
 from app.commands.stopping import INTERRUPTED, StopRequests
 from itan_client import Client
@@ -23,17 +38,8 @@ def replay(
     stream: Annotated[
         str | None, typer.Option("--stream", "-s", help="Id of the stream.", show_default=f"{LOCAL_STREAM}, if --local")
     ] = None,
-    label_column: Annotated[
-        str | None, typer.Option(help="Column of the truth: 1 anomalous, 0 normal, empty unknown.")
-    ] = None,
-    label_values: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ANOMALY,NORMAL",
-            help="What the labels are called; * is all others.",
-            show_default="1,0 or true,false",
-        ),
-    ] = None,
+    label_column: LabelColumn = None,
+    label_values: LabelValues = None,
     label_delay: Annotated[int, typer.Option(min=0, help="Samples between a sample and its label.")] = 100,
     label_every: Annotated[
         int, typer.Option(min=1, help="Send the labels that are due after every so many samples.")
@@ -44,29 +50,15 @@ def replay(
     label_rate: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of the labels that is sent.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the choice of the labels that are sent.")] = 0,
     final_labels: Annotated[bool, typer.Option(help="At the end, send the labels that are not due yet.")] = True,
-    columns: Annotated[
-        str, typer.Option(help="Feature columns, comma-separated.", show_default="all without another role")
-    ] = "",
-    drop: Annotated[str, typer.Option("--drop", "--ignore", help="Columns to leave out, comma-separated.")] = "",
-    timestamp_column: Annotated[
-        str | None, typer.Option(help="Column of times: ISO 8601 or epoch time.", show_default=False)
-    ] = None,
-    timestamp_unit: Annotated[
-        Literal["s", "ms", "us", "ns"] | None,
-        typer.Option(help="Unit of times that are numbers.", show_default="the one that makes them 1990 to 2100"),
-    ] = None,
-    timezone: Annotated[
-        str | None,
-        typer.Option(help="Zone of times without one, and of the calendar: Europe/Berlin.", show_default="UTC"),
-    ] = None,
-    id_column: Annotated[str | None, typer.Option(help="Column of sample ids.", show_default=False)] = None,
-    separator: Annotated[
-        str | None, typer.Option(help="comma, semicolon, tab or another character.", show_default="guessed")
-    ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of the file.")] = "utf-8",
-    header: Annotated[
-        str, typer.Option(help="Names of the columns, comma-separated, if the file has no line of them.")
-    ] = "",
+    columns: FeatureColumns = "",
+    drop: DroppedColumns = "",
+    timestamp_column: TimestampColumn = None,
+    timestamp_unit: TimestampUnit = None,
+    timezone: Timezone = None,
+    id_column: IdColumn = None,
+    separator: Separator = None,
+    encoding: Encoding = "utf-8",
+    header: Header = "",
     batch_size: Annotated[
         int, typer.Option(min=1, help="Most samples in a request; a label that is due ends the batch.")
     ] = 100,
