@@ -3,7 +3,7 @@
 import re
 import ssl
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -57,7 +57,7 @@ class Credentials(httpx2.Auth):
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    def auth_flow(self, request: httpx2.Request) -> Iterator[httpx2.Request]:  # type: ignore[override]
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         request.headers.update(headers_of(self._access))
         yield request
 

@@ -74,7 +74,7 @@ class Mapper:
         if not self.source.feature:
             return found
         try:
-            return self._feature.filled(ChainMap({FOUND: found}, leaves))  # type: ignore[arg-type]
+            return self._feature.filled(ChainMap({FOUND: found}, leaves))  # type: ignore[arg-type] # it only reads leaves
         except MissingKey as missing:
             raise lacking(field, missing, leaves) from None
 

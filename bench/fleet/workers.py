@@ -36,7 +36,8 @@ class Worker:
 
     def rss_bytes(self) -> int:
         """Give the memory that it takes."""
-        return int(re.search(r"^VmRSS:\s+(\d+)", Path(f"/proc/{self.pid}/status").read_text(), re.MULTILINE)[1]) * 1024  # type: ignore[index]
+        _, _, after = Path(f"/proc/{self.pid}/status").read_text().partition("VmRSS:")
+        return int(after.split()[0]) * 1024
 
     def counters(self) -> Mapping[str, float]:
         """Read its counters, each summed over its labels."""

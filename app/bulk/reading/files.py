@@ -1,6 +1,7 @@
 """The files of a history: which they are, whose samples they hold, and whether they fit together."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -100,18 +101,15 @@ class Files:
         return f"{self.paths[file]}: {self.open(file).row} {row}"
 
 
-class naming:  # noqa: N801
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
     """Say in which file something is wrong."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        """Begin with the file."""
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, BadTable) and str(self._path) not in str(error):
-            raise BadTable(f"{self._path}: {error}") from None
+    try:
+        yield
+    except BadTable as error:
+        if str(path) in str(error):
+            raise
+        raise BadTable(f"{path}: {error}") from None
 
 
 def name_of(path: Path) -> str:

@@ -51,7 +51,7 @@ class Streams(StatefulProcessor):  # type: ignore[misc] # Spark's class has no t
         """Begin on an executor."""
         self._kept = KeptState(handle)
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802 (Spark's name)
         """Take the rows of one stream in a micro-batch."""
         frame = pd.concat(list(rows)).sort_values("order", kind="stable")
         answers = self._take(key[0], frame, time.time())

@@ -12,7 +12,7 @@ Number = float | str | None
 class Message(msgspec.Struct, rename="camel"):
     """A message; null stands for a field that is not there. Unknown fields are left out."""
 
-    def HasField(self, name: str) -> bool:  # noqa: N802
+    def HasField(self, name: str) -> bool:  # noqa: N802 (protobuf's name)
         """Tell whether a field is there, as a message of protobuf does."""
         return getattr(self, name) is not None
 

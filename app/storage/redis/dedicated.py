@@ -55,7 +55,7 @@ class DedicatedConnection:
 
     async def _connect(self) -> "Exchanges":
         await self.close()
-        self._connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
+        self._connection = await self._pool.get_connection()  # type: ignore[no-untyped-call] # its decorator has no types
         self._exchanges = Exchanges(transport_of(self._connection))
         return self._exchanges
 

@@ -1,7 +1,8 @@
 """What moves a log into blocks and trims it, as plain functions of a connection inside a transaction."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from app.storage.blocks import StoredBlock, is_repeated
 from app.storage.errors import StaleWriter
@@ -110,12 +111,12 @@ def _count(connection: sqlite3.Connection, number: int, n_entries: int, size_byt
     )
 
 
-def _take_step(rows: Iterable[Sequence[object]]) -> Iterator[tuple[Entry, int]]:
+def _take_step(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Entry, int]]:
     """Take entries, each with the size of its body, until they hold STEP_SAMPLES samples."""
     samples = 0
     for *columns, size_bytes in rows:
-        entry = as_entry(*columns)  # type: ignore[arg-type]
-        yield entry, size_bytes  # type: ignore[misc]
+        entry = as_entry(*columns)
+        yield entry, size_bytes
         samples += entry.n_samples
         if samples >= STEP_SAMPLES:
             return
