@@ -130,8 +130,11 @@ class Settings(BaseSettings):
     log_seconds: Seconds | None = Field(
         None, description="how long a sample stays in the store; default: as long as it can be labelled"
     )
-    log_bytes: Count | None = Field(
-        None, description="how many bytes of a stream's log up to its snapshot stay in the store; default: no limit"
+    log_bytes: int | None = Field(
+        None,
+        ge=65_536,
+        description="how many bytes of a stream's log up to its snapshot stay in the store, at least 65536, about a"
+        " block; default: no limit",
     )
     archive: str = Field(
         "",

@@ -4,9 +4,10 @@ from dataclasses import replace
 from math import ceil
 from typing import Final, NamedTuple
 
+from app.storage import START, StoredBlock
 from app.streams.log.archive.files import ArchivedFile
 from app.streams.log.horizon import STEP, Horizon
-from app.streams.log.log import Log
+from app.streams.log.log import Log, first_seq
 from app.streams.open.worker import Worker
 from app.streams.state.state import StreamState
 
@@ -62,7 +63,20 @@ class Retention:
         held = (await self._store.size(self._stream)).log_bytes
         if held <= most:
             return horizon
-        return replace(horizon, oldest_seq=from_share(horizon.oldest_seq, next_seq, FULL * most / held))
+        oldest = await self._whole_from(from_share(await self._first(next_seq), next_seq, FULL * most / held))
+        return replace(horizon, oldest_seq=max(horizon.oldest_seq, oldest))
+
+    async def _first(self, next_seq: int) -> int:
+        """Give the oldest sample in the store."""
+        part = await self._store.entries(self._stream, START, 1)
+        if isinstance(part, StoredBlock):
+            return part.after.seq + 1
+        return first_seq(part[0]) if part else next_seq
+
+    async def _whole_from(self, seq: int) -> int:
+        """Give this sample, or the one after the block that holds it: a block is trimmed as a whole."""
+        parts = await self._store.entries_holding(self._stream, [seq])
+        return next((part.position.seq + 1 for part in parts if isinstance(part, StoredBlock)), seq)
 
     async def note_saved(self, state: StreamState) -> None:
         """Ask for a move to the archive if one is due, or was cut short."""

@@ -72,17 +72,20 @@ class SnapshotWriter:
 
     async def write(self, state: StreamState, *, as_base: bool = False, step: int = STEP) -> None:
         """Store a snapshot and trim the log. Raises InvalidState, and the log stays as it is."""
-        horizon = await self._store_with(state, self._retention.horizon(state, step), as_base=as_base)
+        next_seq, wanted = state.detector.next_seq, self._retention.horizon(state, step)
+        horizon: Horizon | None = None
+        while (fitted := await self._retention.fitted(horizon or wanted, next_seq)) != horizon:
+            horizon = fitted  # later than before, while the log takes too many bytes
+            await self._store_with(state, horizon, as_base=as_base)
         self._worker.metrics.snapshots.inc()
         state.note_saved(horizon)
-        self._saved_seq = state.detector.next_seq
+        self._saved_seq = next_seq
         state.update_figures()
         self.forget()
         await self._retention.note_saved(state)
 
-    async def _store_with(self, state: StreamState, horizon: Horizon, *, as_base: bool) -> Horizon:
-        """Store a snapshot and trim the log to a horizon, or to a later one if it would take too many bytes."""
-        horizon = await self._retention.fitted(horizon, state.detector.next_seq)
+    async def _store_with(self, state: StreamState, horizon: Horizon, *, as_base: bool) -> None:
+        """Store a snapshot and trim the log to a horizon."""
         began = thread_time()
         snapshot = Snapshot(state.position, state.to_bytes(horizon))
         self._last_took = thread_time() - began
@@ -93,8 +96,6 @@ class SnapshotWriter:
         if self._settings.compact_log:
             self._worker.to_compact[self._stream] = snapshot.position, max(horizon.oldest_seq, trim.keep_from_seq)
         state.figures.snapshot_bytes = len(snapshot.body)
-        fitted = await self._retention.fitted(horizon, state.detector.next_seq)
-        return horizon if fitted == horizon else await self._store_with(state, fitted, as_base=as_base)
 
     def note_invalid(self, state: StreamState, error: InvalidState) -> None:
         """Go on without a snapshot, since the log holds everything; try again after a while."""

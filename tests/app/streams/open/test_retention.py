@@ -1,14 +1,52 @@
 """The log in the store is as long as its limits allow; without an archive labels end where it does."""
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from app.settings import Settings
 from app.storage.memory import MemoryStore
+from app.streams.log import compaction
 from app.streams.open.retention import from_share
 from tests.app.archived import IDS, X, feed, move, oldest_in_store, settings
 from tests.app.harness import FakeClock, Service
 
 N = 60
+LEAST = 65_536
+"""The least that a log may be limited to in bytes."""
+GENERATOR = np.random.default_rng(5)
+
+
+class Counting:
+    """Counts the calls of a verb of the store."""
+
+    def __init__(self, verb: Callable[..., Any]) -> None:
+        self._verb, self.count = verb, 0
+
+    async def __call__(self, *given: Any, **more: Any) -> Any:
+        self.count += 1
+        return await self._verb(*given, **more)
+
+
+async def observe(service: Service, batch: int, features: int) -> None:
+    await service.observe(GENERATOR.normal(size=(batch, features)), ids=[str(x) for x in GENERATOR.random(batch)])
+
+
+async def fill(service: Service, batch: int, features: int = 8, *, n: int = 480) -> None:
+    """Post samples, and a label for one in a while."""
+    for start in range(0, n, batch):
+        await observe(service, batch, features)
+        if start % 40 == 0:
+            await service.feedback({"seq": start + batch, "anomaly": True})
+
+
+async def expect_labels_to_end_with_the_log(service: Service, batch: int = 1) -> None:
+    oldest = await oldest_in_store(service)
+    labels = [{"seq": oldest - 1, "anomaly": False}, {"seq": oldest + batch - 1, "anomaly": False}]
+    assert (await service.feedback(*labels))["outcome"] == ["expired", "applied"]
 
 
 async def save(service: Service) -> None:
@@ -45,28 +83,67 @@ async def test_without_an_archive_the_log_ends_after_its_time():
         assert 4 < await oldest_in_store(service) <= 21
 
 
-@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("batch", [1, 8])
 async def test_a_log_takes_no_more_bytes_than_it_may(batch):
-    most = 6_000
-    async with Service(log_bytes=most) as service:
-        for start in range(0, N, batch):
-            await service.observe(X[start : start + batch], ids=IDS[start : start + batch])
-            if start % 20 == 0:
-                await service.feedback({"seq": start + 1, "anomaly": True})
-        assert (await service.store.size("s")).log_bytes > most
+    async with Service(log_bytes=LEAST, compact_log=False) as service:
+        await fill(service, batch)
+        assert (await service.store.size("s")).log_bytes > LEAST
         await save(service)
-        assert most / 2 < (await service.store.size("s")).log_bytes <= most
-        oldest = await oldest_in_store(service)
-        labels = [{"seq": oldest - 1, "anomaly": False}, {"seq": oldest, "anomaly": False}]
-        assert (await service.feedback(*labels))["outcome"][0] == "expired"
+        assert LEAST / 2 < (await service.store.size("s")).log_bytes <= LEAST
+        await expect_labels_to_end_with_the_log(service, batch)
+
+
+async def in_blocks(n: int) -> MemoryStore:
+    """Give a store with a stream "s" whose log is in blocks, as far as it fills them."""
+    store = MemoryStore()
+    async with Service(store) as service:
+        await fill(service, 20, 64, n=n)
+        await save(service)
+        await service.app.state.compactor.compact_due()
+    return store
+
+
+async def save_again(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Observe some more samples; one snapshot is enough to trim the log."""
+    await observe(service, 5, 64)
+    monkeypatch.setattr(service.store, "save_snapshot", saves := Counting(service.store.save_snapshot))
+    await save(service)
+    assert saves.count == 1
+
+
+async def test_blocks_that_are_too_many_go_with_one_snapshot(monkeypatch):
+    monkeypatch.setattr(compaction, "LEAST_SAMPLES", 100)
+    monkeypatch.setattr(compaction, "MOST_SAMPLES", 100)
+    store = await in_blocks(600)
+    blocks, most = list(store.stored["s"].blocks), (await store.size("s")).log_bytes // 2
+    assert len(blocks) == 6
+    async with Service(store, log_bytes=most) as service:
+        await save_again(service, monkeypatch)
+        assert most / 2 < (await store.size("s")).log_bytes <= most
+        assert blocks[-1] in store.stored["s"].blocks
+        await expect_labels_to_end_with_the_log(service)
+
+
+async def test_a_block_larger_than_the_limit_goes_and_what_comes_after_it_stays(monkeypatch):
+    store = await in_blocks(540)
+    (block,) = store.stored["s"].blocks
+    assert len(block.body) > LEAST
+    async with Service(store, log_bytes=LEAST) as service:
+        await save_again(service, monkeypatch)
+        assert await oldest_in_store(service) == block.position.seq + 1
+        await expect_labels_to_end_with_the_log(service)
+
+
+def test_a_limit_below_a_block_is_refused():
+    with pytest.raises(ValidationError, match=r"log_bytes\n.*greater than or equal to 65536"):
+        Settings(log_bytes=LEAST - 1)
 
 
 async def test_a_log_moves_to_the_archive_when_it_takes_too_many_bytes(tmp_path):
-    most = 8_000
-    async with Service(**settings(tmp_path, log_samples=None, log_bytes=most)) as service:
-        await feed(service, 0, N)
+    async with Service(**settings(tmp_path, log_samples=None, log_bytes=LEAST)) as service:
+        await fill(service, 8)
         await move(service)
-        assert most / 4 < (await service.store.size("s")).log_bytes <= most * 7 / 8
+        assert LEAST / 4 < (await service.store.size("s")).log_bytes <= LEAST * 7 / 8
         assert (await service.feedback({"seq": 1, "anomaly": True}))["outcome"] == ["applied"]
 
 
