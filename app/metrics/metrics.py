@@ -145,6 +145,10 @@ class Metrics:
             "store_errors", "requests that failed because of the store, by reason", "reason", STORE_ERRORS
         )
 
+        self.compacted_samples = self._counter("compacted_samples", "samples moved into blocks of their logs")
+        self.compaction_failures = self._counter(
+            "compaction_failures", "attempts to move a log into blocks that failed"
+        )
         self.archived_samples = self._counter("archived_samples", "samples moved from the store to the archive")
         self._archived_bytes = self._counter("archived_bytes", "bytes of the files written to the archive")
         self.archive_failures = self._counter("archive_failures", "rounds of moves that failed because of the archive")

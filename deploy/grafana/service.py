@@ -240,6 +240,14 @@ def add_store(dashboard: Dashboard) -> None:
             (rate("itan_store_refused_writes_total", "cause"), "{{cause}}"),
         ),
         chart(
+            "Samples moved into blocks",
+            "Samples a second that went into compressed blocks. failures: the log of a stream stays as it is and takes "
+            "more room. The service's log says why.",
+            "ops",
+            (rate("itan_compacted_samples_total", "instance"), "{{instance}}"),
+            (rate("itan_compaction_failures_total", "instance"), "failures {{instance}}"),
+        ),
+        chart(
             "Samples moved to the archive",
             "Samples a second that went from the store to the archive. Without them logs grow in the store.",
             "ops",

@@ -13,25 +13,26 @@ MOST_ENTRIES: Final = 512
 """A block holds no more, but for its last entry: a late label reads and decodes one block."""
 
 
-async def compact(store: Store, stream: str, until: Position, oldest_seq: int, token: int = 0) -> bool:
-    """Move the oldest entries that are not in a block into one, if those up to a position fill it; tell whether.
+async def compact(store: Store, stream: str, until: Position, oldest_seq: int, token: int = 0) -> int:
+    """Move the oldest entries that are not in a block into one, if those up to a position fill it.
 
-    Ids of samples before oldest_seq need not be found any more.
+    Give the number of its samples, 0 if none was made. Ids of samples before oldest_seq need not be found any more.
     """
     packed = await store.packed_to(stream)
     begin = START if packed is None else packed
     if until.seq - max(begin.seq, oldest_seq - 1) < LEAST_SAMPLES:
-        return False
+        return 0
     entries = await _unpacked(store, stream, begin, until)
-    if sum(entry.n_samples for entry in entries) < LEAST_SAMPLES:
-        return False
+    n_samples = sum(entry.n_samples for entry in entries)
+    if n_samples < LEAST_SAMPLES:
+        return 0
     block = StoredBlock(packed or entries[0].after, entries[-1].position, len(entries), await pack_in_turns(entries))
     growth = Growth(entries, oldest_seq, block.position.seq - oldest_seq + 1)
     n_buckets = (await store.find_ids(stream, (), [0])).n_buckets
     present = (await store.find_ids(stream, (), growth.needed(n_buckets))).buckets  # the hash of a bucket: its number
     buckets = growth.buckets(n_buckets, present)
     await store.compact(stream, block, buckets, token)
-    return True
+    return n_samples
 
 
 async def _unpacked(store: Store, stream: str, after: Position, until: Position) -> list[Entry]:

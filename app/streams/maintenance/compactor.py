@@ -51,11 +51,14 @@ class Compactor(Background):
         try:
             for _ in range(MOST_BLOCKS):
                 token = self._worker.leases.token(stream)
-                if not await compact(self._worker.store, stream, until, oldest_seq, token):
+                n_samples = await compact(self._worker.store, stream, until, oldest_seq, token)
+                if not n_samples:
                     return
+                self._worker.metrics.compacted_samples.inc(n_samples)
         except (Fenced, StaleWriter, StreamNotFound):
             pass  # another worker's by now, begun anew, or deleted
         except Exception as error:
+            self._worker.metrics.compaction_failures.inc()
             unexpected = not isinstance(error, StoreError)
             logger.warning(
                 "the log of stream %s stays as it is: %s", stream, error, exc_info=unexpected, extra={"stream": stream}

@@ -221,11 +221,14 @@ async def test_the_failure_of_one_stream_leaves_the_others_their_turn(caplog):
         store.before["compact"] = raising(StoreUnavailable("no room"))
         await service.app.state.compactor.compact_due()
         assert caplog.text.count("stays as it is: no room") == 2
+        assert await service.metric("itan_compaction_failures_total") == 2
         assert not service.registry.worker.to_compact
         del store.before["compact"]
         await service.observe(X[60:90], stream="b")
         await service.registry.save(service.registry.sessions["b"])
         await service.app.state.compactor.compact_due()
+        moved = sum(block.position.seq - block.after.seq for block in store.store.stored["b"].blocks)
+        assert await service.metric("itan_compacted_samples_total") == moved
     assert [bool(store.store.stored[stream].blocks) for stream in ("a", "b", "left")] == [False, True, False]
 
 
@@ -237,6 +240,7 @@ async def test_a_stream_that_is_gone_meanwhile_is_no_failure(error, caplog):
         await service.registry.save(service.registry.sessions["s"])
         store.before["compact"] = raising(error)
         await service.app.state.compactor.compact_due()
+        assert await service.metric("itan_compaction_failures_total") == 0
     assert not store.store.stored["s"].blocks
     assert "stays as it is" not in caplog.text
 
