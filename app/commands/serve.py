@@ -51,8 +51,8 @@ def serve(
     ] = None,
 ) -> None:
     """Serve over HTTP until stopped. Flags override the ITAN_ settings of the environment."""
-    # SIGTERM is an ordinary end, so it exits with 0: uvicorn raises it again after its clean shutdown
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # nothing is open yet; an exception would be lost if it came in a callback of an import
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     _limit_threads()
     given = {"host": host, "port": port, "store": store, "log_level": log_level}
     flags = {name: value for name, value in given.items() if value is not None}
@@ -137,12 +137,12 @@ def _run(app: "FastAPI", listener: socket.socket, shutdown_seconds: float) -> No
             self.is_told = True
             exit_now = partial(super().handle_exit, sig, frame)
             if drain_seconds:
-                self.loop.call_soon_threadsafe(self.loop.call_later, drain_seconds, exit_now)
+                loop = asyncio.get_running_loop()
+                loop.call_soon_threadsafe(loop.call_later, drain_seconds, exit_now)
             else:
                 exit_now()
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            self.loop = asyncio.get_running_loop()
             await super().startup(sockets)
             # modules and routes stay: each full collection would look through them for 50 ms while nobody is answered
             gc.collect()
@@ -157,6 +157,8 @@ def _run(app: "FastAPI", listener: socket.socket, shutdown_seconds: float) -> No
     connections = Connections(limits, service.metrics)
     start = StartFailure()
     logging.getLogger("uvicorn.error").addFilter(start)
+    # SIGTERM is an ordinary end, so it exits with 0: uvicorn raises it again after its clean shutdown
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         Announcing(configure(app, connections, shutdown_seconds), connections).run(sockets=[listener])
     except KeyboardInterrupt:

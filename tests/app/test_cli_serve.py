@@ -27,6 +27,31 @@ sys.modules["app.main"].create_app = create_app
 from app.cli import app
 app(["serve"])
 """
+STOPPED = """
+import os, signal, sys, types
+class Callback:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+def create_app(settings):
+    Callback()
+    print("goes on")
+    raise ValueError("still there")
+sys.modules["app.main"] = types.ModuleType("app.main")
+sys.modules["app.main"].create_app = create_app
+from app.cli import app
+app(["serve"])
+"""
+DRAINING = """
+import os, signal
+from app.protocol import Server
+_serve = Server._serve
+async def told(self, sockets=None):
+    os.kill(os.getpid(), signal.SIGTERM)
+    await _serve(self, sockets)
+Server._serve = told
+from app.cli import app
+app(["serve", "--port", "0", "--store", "memory://", "--log-level", "error"])
+"""
 FROZEN = """
 import gc
 from app.protocol import Server
@@ -179,6 +204,14 @@ def test_the_number_of_threads_is_set_before_numpy_is_there(settings: dict[str, 
     done = subprocess.run([sys.executable, "-c", MAIN], env=environment(**settings), capture_output=True, text=True)
     assert done.stdout == f"False {threads} 1\n"
     assert done.stderr == "itan: enough seen\n"
+
+
+@pytest.mark.parametrize("program", [STOPPED, DRAINING], ids=["while it imports", "before it listens"])
+def test_it_can_be_told_to_stop_while_it_starts(program: str) -> None:
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, env=environment(ITAN_DRAIN_SECONDS="0.1"), capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "goes on" not in done.stdout
 
 
 def test_the_garbage_collector_leaves_alone_what_is_there_from_the_start() -> None:
