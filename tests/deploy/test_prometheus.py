@@ -56,12 +56,13 @@ def test_each_alert_is_tested_both_ways() -> None:
 
 
 @pytest.mark.parametrize("name", ALERTS)
-def test_each_alert_says_what_is_wrong_and_leads_to_its_place_in_the_runbook(name: str) -> None:
+def test_each_alert_says_what_is_wrong_and_what_to_do_first_and_leads_to_its_place_in_the_runbook(name: str) -> None:
     alert = ALERTS[name]
     assert alert["labels"] in [
         {"severity": name} for name in (["none"] if name == WATCHDOG else ["critical", "warning"])
     ]
     assert set(alert["annotations"]) == {"summary", "description", "runbook_url"}
+    assert re.fullmatch(r".+\. First: [a-z].+\.", alert["annotations"]["description"])
     assert name in OF_NOBODY or re.search(r"\{\{.*\$(value|labels)", alert["annotations"]["description"])
     assert alert["annotations"]["runbook_url"] == f"{{{{ $externalLabels.docs }}}}/runbook.md#{name.lower()}"
     section = RUNBOOK.read_text().split(f"\n## {name}\n", 1)[1].split("\n## ", 1)[0]
