@@ -1,4 +1,4 @@
-"""The index of client ids in blocks: ten bytes a sample, in buckets of a hash table that grows by linear hashing.
+"""The index of client ids in blocks: nine bytes a sample, in buckets of a hash table that grows by linear hashing.
 
 It gives candidates: an id in the log has the seq of one of them, and whether it does, only the block shows.
 """

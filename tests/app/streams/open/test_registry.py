@@ -368,6 +368,24 @@ async def test_shutdown_stores_snapshots_and_ends_in_time():
     assert snapshot.position == head
 
 
+async def test_at_the_shutdown_streams_are_free_at_once_or_stored_by_how_long_they_would_take_to_replay():
+    store, ended = DisturbedStore(MemoryStore()), []
+    store.is_exclusive = False
+    async with Service(store) as service:
+        registry, hand_over = service.registry, service.registry.hand_over
+        for stream, n in (("short", 1), ("long", 9), ("longer", 90), ("stored", 200)):
+            for sample in blobs(n):
+                await service.observe([sample.tolist()], stream)
+        await registry.save(registry.sessions["stored"])
+
+        async def noted(stream: str) -> None:
+            await hand_over(stream)
+            ended.append((stream, registry.worker.leases.holds(stream)))
+
+        registry.hand_over = noted
+    assert ended == [(stream, False) for stream in ("stored", "longer", "long", "short")]
+
+
 async def test_a_store_that_hangs_does_not_hold_up_the_shutdown():
     store = DisturbedStore(MemoryStore())
     async with Service(store, shutdown_seconds=0.05) as service:
