@@ -9,8 +9,8 @@ from typing import Annotated, Final, TypeVar
 import typer
 
 from app.commands.connection import DEFAULT_URL, FAILED, MISUSED, Key, Url, connected, fail, one_line_errors
+from app.commands.image_folder import import_folder
 from app.commands.objects import File, print_json, read_object
-from app.commands.progress import progress
 from app.commands.tables import print_table
 from app.counts import counted
 from app.durations import read_duration
@@ -22,8 +22,6 @@ LEGEND: Final = (
     "itan: severity of the newest flagged sample. Above 2, fewer than one ordinary sample in 100 scores as high."
 )
 ALL = "all"
-# of one stream; the others may be taken
-REFUSALS: Final = (403, 409, 413, 422)
 PRUNED_AT_ONCE = 1000
 # a long log takes minutes to replay
 PATIENCE_SECONDS = 1800.0
@@ -204,35 +202,6 @@ def import_(
             import_folder(client, Path(stream), url)
         else:
             raise fail(f"there is no folder {stream}; a stream also needs the FILE of its state", MISUSED)
-
-
-def import_folder(client: Client, folder: Path, url: str) -> None:
-    """Make the images in a folder streams."""
-    try:
-        from app.bulk.importing import ImageFolder, Refused
-    except ModuleNotFoundError:
-        raise fail("an import of a folder needs pyarrow: install itan with the extra bulk") from None
-
-    def send(stream: str, image: bytes) -> None:
-        try:
-            client.import_(stream, image)
-        except ApiError as error:
-            if error.status not in REFUSALS:
-                raise
-            raise Refused(str(error)) from None
-
-    images = ImageFolder(folder)
-    imported = images.imported
-    try:
-        with progress("streams", images.count()) as done:
-            images.import_to(url, send, done)
-    finally:
-        before = f", {imported.before} were imported before" if imported.before else ""
-        print(f"{counted(imported.now, 'stream')} imported{before}")
-        for stream, said in imported.refused.items():
-            print(f"itan: {stream} was refused: {said}", file=sys.stderr)
-    if imported.refused:
-        raise fail(f"{counted(len(imported.refused), 'stream')} refused")
 
 
 @streams.command()

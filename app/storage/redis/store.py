@@ -1,13 +1,9 @@
 """A store in Redis or Valkey, for many processes and machines."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from time import time
 from typing import Any
 from uuid import uuid4
-
-import msgspec
 
 from app.storage.blocks import NO_BUCKETS, StoredBlock, check_compact
 from app.storage.bounds import NO_BOUNDS, Bound
@@ -15,15 +11,10 @@ from app.storage.errors import Fenced, LeaseHeld, StoreError, TooManyStreams
 from app.storage.files import FileRow, check_file
 from app.storage.incidents import (
     INCIDENTS_KEPT,
-    MARKS_KEPT,
-    NEW,
     NO_INCIDENTS,
-    IncidentChange,
-    IncidentKey,
     IncidentRow,
     Mark,
     check_incidents,
-    lane_bounds,
 )
 from app.storage.interface import NO_LABELS, Append, DocumentKind, Durability
 from app.storage.log import (
@@ -37,12 +28,12 @@ from app.storage.log import (
     check_replace,
     last_trimmable,
 )
+from app.storage.redis.arguments import append_arguments, incident_fields, milliseconds, prefix_range
 from app.storage.redis.calls import parts
 from app.storage.redis.durability import find_faults, fullest
 from app.storage.redis.errors import wrap_error
+from app.storage.redis.incident_lists import IncidentLists
 from app.storage.redis.keys import (
-    CHANGES,
-    INCIDENTS,
     STREAMS,
     SUMMARIES,
     documents_key,
@@ -51,7 +42,7 @@ from app.storage.redis.keys import (
     wanted_key,
 )
 from app.storage.redis.rate_windows import RateWindows
-from app.storage.redis.reader import OPENED, SUMMARIES_PER_STEP, RedisReader
+from app.storage.redis.reader import SUMMARIES_PER_STEP, RedisReader
 from app.storage.redis.replies import accept, status
 from app.storage.redis.scripts import read_script
 from app.storage.redis.urls import servers_of
@@ -63,7 +54,7 @@ from app.storage.write_refusals import WriteRefusals, records_outcomes, records_
 OUTLIVES_SECONDS = 60.0
 # A hand-over request expires after this time; a worker that still wants the stream asks again.
 REQUEST_SECONDS = 60
-REQUESTS_AT_ONCE = MARKS_AT_ONCE = 1000
+REQUESTS_AT_ONCE = 1000
 
 
 class RedisStore(RedisReader):
@@ -74,6 +65,7 @@ class RedisStore(RedisReader):
     def __init__(self, url: str, durability: Durability = Durability.PROCESS) -> None:
         super().__init__(servers_of(url))
         self._durability = durability
+        self._incident_lists = IncidentLists(self._calls)
         self.windows = RateWindows(self._calls.others)
         self.write_refusals = WriteRefusals()
 
@@ -106,7 +98,7 @@ class RedisStore(RedisReader):
 
     async def acquire(self, stream: str, owner: str, seconds: float, keep_seconds: float = 0.0) -> int:
         """Lease a stream, and wait until the servers keep the token, and with it all earlier writes."""
-        spans = map(_milliseconds, (seconds, OUTLIVES_SECONDS, keep_seconds))
+        spans = map(milliseconds, (seconds, OUTLIVES_SECONDS, keep_seconds))
         reply = await self._calls.change("acquire", stream, owner, *spans)
         if status(reply) == "held":
             raise LeaseHeld(stream, reply[1] / 1000, reply[2].decode(), reply[3] / 1000)
@@ -124,7 +116,7 @@ class RedisStore(RedisReader):
 
     async def renew(self, owner: str, tokens: Mapping[str, int], seconds: float) -> set[str]:
         """Extend leases, in one pipeline."""
-        script, given = read_script("renew"), (owner, _milliseconds(seconds + OUTLIVES_SECONDS))
+        script, given = read_script("renew"), (owner, milliseconds(seconds + OUTLIVES_SECONDS))
         groups = list(parts(tokens.items(), self._servers.leases_together))
         calls = [
             self._calls.leases.start(
@@ -174,26 +166,23 @@ class RedisStore(RedisReader):
         """Add an entry at the head."""
         one = Append(stream, after, entry, labels, token, incidents)
         await self._begin_appends([one])
-        await self._end_append(one, await self._calls.append(stream, *_words(one)))
+        await self._end_append(one, await self._calls.append(stream, *append_arguments(one)))
 
     @records_refusals
     async def append_each(self, appends: Sequence[Append]) -> list[StoreError | None]:
         """Append to many logs, in as few pipelines as may be."""
         await self._begin_appends(appends)
-        replies = await self._calls.append_each([(one.stream, _words(one)) for one in appends])
+        replies = await self._calls.append_each([(one.stream, append_arguments(one)) for one in appends])
         outcomes = [await self._outcome(one, reply) for one, reply in zip(appends, replies, strict=True)]
         self.write_refusals.note(outcomes)
         return outcomes
 
     async def _begin_appends(self, appends: Sequence[Append]) -> None:
-        """Check what is to be appended; list incidents and mark their changes before it is there."""
+        """Check what is to be appended, and announce its incidents."""
         for one in appends:
             check_append(one.after, one.entry, one.labels)
             check_incidents(one.incidents)
-        told = [one for one in appends if one.incidents]
-        listing = [self._list_incidents(one.stream, one.incidents) for one in told]
-        marking = [self._mark_changes(one.stream, one.entry.position, one.incidents) for one in told]
-        await asyncio.gather(*listing, *marking)
+        await self._incident_lists.announce(appends)
 
     async def _end_append(self, one: Append, reply: list[Any]) -> None:
         """Raise the error of the script if it refused; keep no more incidents than the index takes."""
@@ -248,8 +237,8 @@ class RedisStore(RedisReader):
     async def put_incidents(self, stream: str, rows: Sequence[IncidentRow], token: int = 0) -> None:
         """Put incidents into the index."""
         check_incidents(rows)
-        await self._list_incidents(stream, rows)
-        reply = await self._calls.change("incidents", stream, token, INCIDENTS_KEPT, *_incident_fields(rows))
+        await self._incident_lists.add(stream, rows)
+        reply = await self._calls.change("incidents", stream, token, INCIDENTS_KEPT, *incident_fields(rows))
         accept(reply, stream, START, token)
 
     @records_refusals
@@ -275,10 +264,7 @@ class RedisStore(RedisReader):
 
     async def move_changes(self, gone: Sequence[Mark], come: Sequence[Mark] = ()) -> None:
         """Move marks: what comes is kept before anything goes."""
-        for part in parts(map(str, come), MARKS_AT_ONCE):
-            await self._calls.keep("ZADD", CHANGES, *chain.from_iterable((0, mark) for mark in part))
-        for part in parts(map(str, gone), MARKS_AT_ONCE):
-            await self._calls.keep("ZREM", CHANGES, *part)
+        await self._incident_lists.move_changes(gone, come)
 
     async def put_summaries(self, rows: Sequence[SummaryRow]) -> None:
         """Keep the summaries of streams, a few at a time."""
@@ -335,60 +321,13 @@ class RedisStore(RedisReader):
         reply = await self._calls.changes.start(read_script(script), (documents_key(kind),), name, *bodies)
         return status(reply) == "ok"
 
-    async def _list_incidents(self, stream: str, rows: Sequence[IncidentRow]) -> None:
-        """List the places of incidents among those of all streams."""
-        if rows:
-            places = [str(IncidentKey(row.opened, stream, row.seq)) for row in rows]
-            await self._add_to(INCIDENTS, places, *lane_bounds(NEW))
-
-    async def _mark_changes(self, stream: str, position: Position, rows: Sequence[IncidentRow]) -> None:
-        """Mark those incidents that the event at a position is about to change."""
-        now = round(time() * 1000)
-        news = [str(IncidentChange(now, stream, row.seq, position)) for row in rows if row.is_news]
-        if news:
-            await self._add_to(CHANGES, news, *lane_bounds(NEW))
-
-    async def _add_to(self, key: str, members: Sequence[str], least: str, most: str) -> None:
-        """Add to the first range of a sorted set, which keeps its newest members only."""
-        await self._calls.keep("ZADD", key, *chain.from_iterable((0, member) for member in members))
-        excess = await self._calls.send("ZLEXCOUNT", key, f"({least}", f"({most}") - MARKS_KEPT
-        if excess > 0:
-            await self._calls.send("ZREMRANGEBYRANK", key, 0, excess - 1)
-
     async def _list(self, stream: str, bounds: Sequence[Bound] = NO_BOUNDS) -> None:
         """List a stream, and check its bounds in the same step, so that many at once cannot pass them."""
-        counted = chain.from_iterable((*_names_of(bound.prefix), bound.most) for bound in bounds)
+        counted = chain.from_iterable((*prefix_range(bound.prefix), bound.most) for bound in bounds)
         reply = await self._calls.others.start(read_script("list"), (STREAMS,), stream, *counted)
         if status(reply) == "full":
             raise TooManyStreams(stream, bounds[int(reply[1]) - 1], int(reply[2]))
 
 
-def _names_of(prefix: str) -> tuple[str, str]:
-    """Give the range of names with this prefix; names are ASCII."""
-    return (f"[{prefix}", f"({prefix}\x7f") if prefix else ("-", "+")
-
-
-def _milliseconds(seconds: float) -> int:
-    return round(seconds * 1000)
-
-
 def _tokens(leases: Iterable[tuple[str, int]]) -> list[int]:
     return [token for _, token in leases]
-
-
-def _incident_fields(rows: Sequence[IncidentRow]) -> list[int | bytes]:
-    """Give the fields and values of the hash of incidents."""
-    fields: list[int | bytes] = []
-    for row in rows:
-        fields += row.seq, OPENED.pack(row.opened) + row.body
-    return fields
-
-
-def _words(one: Append) -> tuple[Any, ...]:
-    """Give the arguments of an append."""
-    entry, rows = one.entry, _incident_fields(one.incidents)
-    packed = msgspec.msgpack.encode(entry.ids) if entry.ids else b""
-    first = "" if entry.first_seq is None else int(entry.first_seq)
-    labels = chain.from_iterable((int(seq), body) for seq, body in one.labels.items())
-    arguments = (one.token, str(one.after), str(entry.position), entry.body, first, packed)
-    return *arguments, len(rows), *rows, *labels
