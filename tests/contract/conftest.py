@@ -1,5 +1,6 @@
 """One store of each kind, and servers to keep them in."""
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,18 @@ SERVED: dict[str, Callable[[Path], Servers]] = {
 LASTING = ["sqlite", *SERVED]
 """Kinds of stores that keep what they hold when they are closed."""
 KINDS = ["memory", *LASTING]
+
+
+@pytest.fixture(autouse=True)
+def half_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every disk half full: a store on one that is nearly full warns, and this machine's may be."""
+    measured = os.statvfs
+
+    def half_full(path: os.PathLike[str]) -> os.statvfs_result:
+        block, fragment, blocks, _, _, *others = measured(path)
+        return os.statvfs_result((block, fragment, blocks, blocks // 2, blocks // 2, *others))
+
+    monkeypatch.setattr("os.statvfs", half_full)
 
 
 @pytest.fixture(scope="session")
